@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Events: what a pass has to say that the pass before did not say."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import UNKNOWN
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster
+
+Object = dict[str, t.Any]
+
+_COMPONENT = "kubesteward"
+
+
+def events(update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]) -> list[Object]:
+    """What is new in this pass, {`reason`, `type`, `message`, `about`}; an unchanged pass has none."""
+    found: list[Object] = []
+    for roll in rolled:
+        name = status.workload_name(roll["workload"])
+        message = f"{name} {roll['container']}: {roll['from']} -> {roll['to']}"
+        about = {key: roll["workload"][key] for key in ("kind", "name", "api_version")}
+        found.append({"reason": "ImageRolled", "type": "Normal", "message": message, "about": about})
+    if update is None:
+        return found
+    about = {"kind": "Update", "name": update["metadata"]["name"], "api_version": INSTALL_GROUP}
+    about["uid"] = update["metadata"]["uid"]
+    found += [{**event, "about": about} for event in found]
+    known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
+    for container, verdict in judged:
+        name = status.workload_name(container["workload"])
+        quiet = verdict.verdict == "current" or verdict.rolls or verdict.reason == "rollout_in_progress"
+        if quiet or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
+            continue
+        normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run")
+        reason = "VerdictUnknown" if verdict.verdict == UNKNOWN else "RollHeld"
+        message = f"{name} {container['container']}: {verdict.reason}: {verdict.message}"
+        found.append({"reason": reason, "type": "Normal" if normal else "Warning", "message": message, "about": about})
+    was_empty = any(x["type"] == "UpToDate" and x.get("reason") == "NoWorkload" for x in before.get("conditions") or ())
+    if not judged and not was_empty:
+        message = "no workload was found to look at; the next pass looks again"
+        found.append({"reason": "NoWorkload", "type": "Normal", "message": message, "about": about})
+    return found
+
+
+def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now: str) -> list[str]:
+    """Create the Events; returns the messages of those that could not be, which is no reason to fail a pass."""
+    problems = []
+    for event in found:
+        about = event["about"]
+        involved = {"apiVersion": about["api_version"], "kind": about["kind"], "name": about["name"], "namespace": namespace}
+        if "uid" in about:
+            involved["uid"] = about["uid"]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{about['name'][:200]}.", "namespace": namespace},
+            "involvedObject": involved,
+            "reason": event["reason"],
+            "type": event["type"],
+            "message": event["message"][:1024],
+            "source": {"component": _COMPONENT},
+            "reportingComponent": _COMPONENT,
+            "count": 1,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+        }
+        try:
+            cluster.create(body)
+        except ApiError as exc:
+            problems.append(str(exc))
+    return problems

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Carry out what was decided: patch the owners, write the Update's status, say so in Events.
+
+`cluster` is `kube.Cluster` or anything with its methods. The order matters for a pass that is killed: owners first
+(each patch carries the memory of its roll), then the status, then Events, then the Update's own end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
+from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events
+from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
+
+Object = dict[str, t.Any]
+Judged = list[tuple[t.Mapping[str, t.Any], Verdict]]
+
+#: times a roll is tried again on fresh data when somebody else edits the object meanwhile
+ATTEMPTS = 3
+
+
+def judge(
+    containers: t.Iterable[t.Mapping[str, t.Any]], published: t.Iterable[t.Mapping[str, t.Any]], policy: Policy
+) -> Judged:
+    """A verdict for every container; `published` are registry_digest's entries in any order."""
+    by_key: dict[t.Any, t.Mapping[str, t.Any]] = {}
+    for entry in published:
+        by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
+        by_key.setdefault(entry["image"], entry)
+    judged: Judged = []
+    for container in containers:
+        key = lookup_key(container["reference"], container["pull_secrets"])
+        entry = by_key.get(key) or by_key.get(container["reference"])
+        digest = entry.get("digest") if entry else None
+        judged.append(({**container, "published": digest}, decide(container, entry, policy)))
+    return judged
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of the planned rolls.
+
+    :ivar judged: the verdicts, with those of failed rolls replaced by what held them
+    :ivar rolled: {`workload`, `container`, `owner`, `from`, `to`} of every container that was patched
+    :ivar errors: answers of the API server that were neither success nor somebody else's edit
+    """
+
+    judged: Judged
+    rolled: list[Object] = dataclasses.field(default_factory=list)
+    errors: list[str] = dataclasses.field(default_factory=list)
+
+
+def carry_out(cluster: Cluster, namespace: str, judged: Judged, now: str, dry_run: bool) -> Outcome:
+    """Patch every owner that has a stale container; one that cannot be patched never stops the others."""
+    outcome = Outcome(list(judged))
+    for roll in rollout.plan(judged):
+        names = {change.container for change in roll.changes}
+        try:
+            conflict = _roll_one(cluster, namespace, roll, now, dry_run)
+        except ApiError as exc:
+            outcome.errors.append(str(exc))
+            _explain(outcome, roll, names, None, str(exc))
+            continue
+        if conflict:
+            _explain(outcome, roll, names, "conflict", conflict)
+            continue
+        for change in roll.changes:
+            entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
+            outcome.rolled.append({**entry, "from": change.before, "to": change.after})
+    return outcome
+
+
+def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dry_run: bool) -> str | None:
+    """Patch one owner; returns what was in the way, where somebody else's edits were."""
+    target = Reference(roll.owner["api_version"], roll.owner["kind"], namespace, roll.owner["name"])
+    problem = f"{target} was edited while this pass looked at it; the next pass looks again"
+    for _attempt in range(ATTEMPTS):
+        live = cluster.get(target.api_version, target.kind, target.namespace, target.name)
+        operations = rollout.patch(roll, live, now) if live else None
+        if operations is None:
+            return problem
+        try:
+            cluster.json_patch(target, operations, dry_run=dry_run)
+            return None
+        except ApiError as exc:
+            if not exc.changed_meanwhile:
+                raise
+            problem = str(exc)
+    return problem
+
+
+def _explain(outcome: Outcome, roll: rollout.Roll, names: set[str], reason: str | None, message: str) -> None:
+    for index, (container, verdict) in enumerate(outcome.judged):
+        if container["workload"] == roll.workload and container["container"] in names and verdict.rolls:
+            told = dataclasses.replace(verdict, reason=reason or verdict.reason, message=message)
+            outcome.judged[index] = (container, told)
+
+
+@dataclasses.dataclass
+class Pass:
+    """Everything a pass did, or would have done in check mode; `report.result` makes the module's result of it."""
+
+    judged: Judged = dataclasses.field(default_factory=list)
+    rolled: list[Object] = dataclasses.field(default_factory=list)
+    released: list[Object] = dataclasses.field(default_factory=list)
+    starts: list[str] = dataclasses.field(default_factory=list)
+    update: Object | None = None
+    status: status.Status | None = None
+    wrote_status: bool = False
+    deleted: bool = False
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    errors: list[str] = dataclasses.field(default_factory=list)
+
+
+def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Pass:
+    """One pass: judge, roll, write the status, tell, and end the Update where its work is done.
+
+    :param params: image_rollout's `update`, `update_resource`, `running`, `published`, `dry_run`, `delete_flag`
+    """
+    update = _update(cluster, namespace, params)
+    spec = (update or {}).get("spec") or {}
+    policy = Policy(suspended=bool(spec.get("suspend")), dry_run=params["dry_run"] or bool(spec.get("dryRun")))
+    outcome = carry_out(cluster, namespace, judge(params["running"], params["published"], policy), now, check_mode)
+    done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
+    done.starts = starts_to_apply(done.judged, done.rolled)
+    before = (update or {}).get("status") or {}
+    if update:
+        done.status = status.following(update, done.judged, done.rolled, now)
+        done.wrote_status = status.is_news(before, done.status)
+        wants_end = params["delete_flag"] if params["delete_flag"] is not None else spec.get("delete_flag", False)
+        done.deleted = bool(wants_end) and status.is_settled(done.judged, done.rolled)
+    if not check_mode:
+        _record(cluster, namespace, done, before, now)
+    return done
+
+
+def _update(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any]) -> Object | None:
+    given = params["update_resource"]
+    if given or not params["update"]:
+        return given or None
+    return cluster.get(INSTALL_GROUP, "Update", namespace, params["update"])
+
+
+def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status, now: str) -> None:
+    try:
+        if done.update and done.status is not None and done.wrote_status:
+            write_status(cluster, done.update, done.status, now)
+    except ApiError as exc:
+        # the Update may have been deleted while its pass ran: then nobody is left to tell
+        if exc.status != 404:
+            done.errors.append(str(exc))
+    told = events(done.update, before, done.judged, done.rolled)
+    done.warnings += post_events(cluster, namespace, told, now)
+    if done.update and done.deleted:
+        try:
+            cluster.delete(Reference.of({"kind": "Update", "apiVersion": INSTALL_GROUP, **done.update}), _uid(done.update))
+        except ApiError as exc:
+            done.errors.append(str(exc))
+
+
+def _uid(obj: Object) -> str:
+    return obj["metadata"]["uid"]
+
+
+def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[str]:
+    """Starts whose Deployment does not have their image yet: just rolled, or left so by a run that was cut off."""
+    names = {roll["owner"]["name"] for roll in rolled if roll["owner"]["kind"] == "Start"}
+    for container, _verdict in judged:
+        owner = container["workload"]["owner"]
+        if owner and container["spec_image"] != container["image"]:
+            names.add(owner["name"])
+    return sorted(names)
+
+
+def write_status(cluster: Cluster, update: Object, after: status.Status, now: str) -> None:
+    """Server-side apply of our fields: the operator's own conditions and keys stay."""
+    meta = update["metadata"]
+    cluster.apply(
+        {
+            "apiVersion": INSTALL_GROUP,
+            "kind": "Update",
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "status": {**after, "lastCheckTime": now},
+        },
+        subresource="status",
+    )
+
+
+def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[str, t.Any]], dry_run: bool) -> Pass:
+    """Put the followed references back and remove our annotation from every owner."""
+    owners: dict[tuple[str, str], tuple[Object, dict[str, str]]] = {}
+    for container in containers:
+        workload = container["workload"]
+        owner = workload["owner"] or {key: workload[key] for key in ("kind", "name", "api_version")}
+        owners.setdefault((owner["kind"], owner["name"]), (owner, {}))[1][container["container"]] = container["path"]
+    done = Pass()
+    for owner, paths in owners.values():
+        target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
+        live = cluster.get(target.api_version, target.kind, namespace, target.name)
+        operations = rollout.release(live, paths) if live else []
+        if live and operations:
+            names = sorted(follows.read(live))
+            try:
+                cluster.json_patch(target, operations, dry_run=dry_run)
+            except ApiError as exc:
+                done.errors.append(str(exc))
+                continue
+            done.released.append({"owner": owner, "containers": names})
+    done.starts = sorted(x["owner"]["name"] for x in done.released if x["owner"]["kind"] == "Start")
+    return done

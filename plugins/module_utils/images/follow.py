@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The annotation that remembers which tag a digest was rolled for.
+
+A roll replaces the tag of an image by a digest. What was followed would be forgotten, so the same patch writes
+`kubesteward.io/follow` on the patched object: JSON by container, `{reference, digest, from, at}`. It counts only while
+the object's spec still carries `digest`: a person who writes another image has taken over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+ANNOTATION = "kubesteward.io/follow"
+
+
+@dataclasses.dataclass(frozen=True)
+class Follow:
+    """One followed container: `reference` names the tag, `digest` what it was rolled to, `origin` the image before.
+
+    :ivar at: time of the roll, `2006-01-02T15:04:05Z`
+    """
+
+    reference: str
+    digest: str
+    origin: str
+    at: str
+
+    def holds_for(self, image: str) -> bool:
+        """True while `image`, as the spec has it now, is still what we wrote."""
+        return image.rpartition("@")[2] == self.digest
+
+    def as_dict(self) -> dict[str, str]:
+        """The annotation's form."""
+        return {"reference": self.reference, "digest": self.digest, "from": self.origin, "at": self.at}
+
+
+def read(obj: t.Mapping[str, t.Any]) -> dict[str, Follow]:
+    """The annotation of an object by container; entries that nobody can read count as absent."""
+    text = (obj["metadata"].get("annotations") or {}).get(ANNOTATION)
+    try:
+        entries = json.loads(text) if text else {}
+        items = list(entries.items())
+    except (ValueError, AttributeError):
+        return {}
+    found = {}
+    for name, entry in items:
+        try:
+            follow = Follow(entry["reference"], entry["digest"], entry["from"], entry["at"])
+        except (KeyError, TypeError):
+            continue
+        if all(isinstance(value, str) for value in dataclasses.astuple(follow)):
+            found[name] = follow
+    return found
+
+
+def render(entries: t.Mapping[str, Follow]) -> str:
+    """The annotation's text for these containers."""
+    return json.dumps({name: entry.as_dict() for name, entry in sorted(entries.items())}, sort_keys=True)

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a snapshot to the containers to judge, and the look-ups their verdicts need. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
+from ansible_collections.kubesteward.core.plugins.module_utils.images import running
+from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import Snapshot, deployment_name
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+
+Object = t.Mapping[str, t.Any]
+
+
+def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str) -> list[dict[str, t.Any]]:
+    """Every container of every workload of the snapshot that the policy does not leave out.
+
+    Only containers of the workload's own template are seen, so what a webhook injects into Pods is left alone.
+
+    :param policy: `spec.containers`: `follow` and `ignore`, lists of container names
+    :returns: the entries documented as `containers` of pod_image_id
+    """
+    owners = _start_owners(snapshot)
+    wanted, ignored = set(policy.get("follow") or ()), set(policy.get("ignore") or ())
+    found = []
+    for workload in snapshot.workloads:
+        owner = owners.get(workload["metadata"]["name"]) if workload["kind"] == "Deployment" else None
+        group = running.family(workload, snapshot.pods, snapshot.revisions)
+        for container in running.template_containers(running.pod_template(workload)):
+            if container["name"] in ignored or (wanted and container["name"] not in wanted):
+                continue
+            found.append(_describe(workload, owner, group, container, namespace))
+    return found
+
+
+def _start_owners(snapshot: Snapshot) -> dict[str, Object]:
+    """Deployment name -> the Start that gives it; of two Starts of one name the older holds it."""
+    held: dict[str, Object] = {}
+    for start in sorted(snapshot.starts, key=seniority):
+        held.setdefault(deployment_name(start), start)
+    return held
+
+
+def seniority(obj: Object) -> tuple[str, str]:
+    """Sorts the oldest first; names decide between objects of one second."""
+    return obj["metadata"].get("creationTimestamp", ""), obj["metadata"]["name"]
+
+
+def _describe(
+    workload: Object, start: Object | None, group: running.Family, container: dict[str, t.Any], namespace: str
+) -> dict[str, t.Any]:
+    source = start or workload
+    spec_image = (start.get("spec") or {}).get("image") or "" if start else container["image"]
+    entry = follows.read(source).get(container["name"])
+    if entry and not entry.holds_for(spec_image):
+        entry = None
+    return {
+        "workload": {**_name(workload), "owner": _name(start) if start else None},
+        "container": container["name"],
+        "type": container["type"],
+        "path": _spec_path(workload, start, container),
+        "image": container["image"],
+        "spec_image": spec_image,
+        **_identity(entry.reference if entry else spec_image),
+        "follow": entry.as_dict() if entry else None,
+        **running.gather(group.live, container["name"]),
+        "excluded": dict(group.excluded),
+        "nodes": sorted({pod["spec"]["nodeName"] for pod in group.live if pod["spec"].get("nodeName")}),
+        "platforms": [],
+        "pull_secrets": _pull_secrets(group.live, workload, namespace),
+        "rollout": running.rollout_state(workload, group.live),
+        "controller": _foreign_controller(workload, start),
+    }
+
+
+def _name(obj: Object) -> dict[str, str]:
+    return {"kind": obj["kind"], "name": obj["metadata"]["name"], "api_version": obj["apiVersion"]}
+
+
+def _identity(text: str) -> dict[str, t.Any]:
+    """What to look up for a reference: nothing where it is pinned or cannot be read."""
+    try:
+        parsed = references.parse(text)
+    except StewardError as exc:
+        return {"reference": text, "pinned": None, "invalid": str(exc)}
+    return {"reference": text, "pinned": parsed.digest if parsed.pinned else None, "invalid": None}
+
+
+def _spec_path(workload: Object, start: Object | None, container: Object) -> str:
+    """JSON pointer of the container in the object that a roll patches; a Start has its one image in its spec."""
+    if start:
+        return "/spec"
+    if workload["kind"] == "Pod":
+        return f"/spec{container['path']}"
+    prefix = "/spec/jobTemplate/spec" if workload["kind"] == "CronJob" else "/spec"
+    return f"{prefix}/template/spec{container['path']}"
+
+
+def _pull_secrets(live: t.Sequence[Object], workload: Object, namespace: str) -> list[dict[str, str]]:
+    """Of a live Pod, to which admission has added the ServiceAccount's; of the template where no Pod lives."""
+    spec = live[0]["spec"] if live else running.pod_template(workload)["spec"]
+    return [{"namespace": namespace, "name": item["name"]} for item in spec.get("imagePullSecrets") or () if "name" in item]
+
+
+def _foreign_controller(workload: Object, start: Object | None) -> str | None:
+    """Name of a controller that would undo a patch of this workload; a Start we patch instead is none."""
+    owner = running.controller_of(workload)
+    if owner is None or (start and owner["uid"] == start["metadata"]["uid"]):
+        return None
+    return f"{owner['kind']} {owner['name']}"
+
+
+def add_platforms(
+    found: t.Iterable[dict[str, t.Any]], read: t.Callable[[], t.Mapping[str, str]], fallback: t.Sequence[str]
+) -> None:
+    """Fill `platforms`, but only where an image ID is a local one: elsewhere the digests say it all.
+
+    :param read: gives node name -> platform; called at most once
+    :param fallback: platforms to assume where Nodes may not be read
+    """
+    nodes: t.Mapping[str, str] | None = None
+    for container in found:
+        on = container.pop("nodes")
+        if not any(item["id_kind"] == "config" for item in container["running"]):
+            continue
+        if nodes is None:
+            nodes = read()
+        container["platforms"] = sorted({nodes[name] for name in on if name in nodes}) or list(fallback)
+
+
+def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:
+    """The flat fields of the first container, as first published."""
+    container = found[0] if found else {}
+    most = (container.get("running") or [{}])[0]
+    return {"image": container.get("image"), "image_id": most.get("image_id"), "digest": most.get("digest")}
+
+
+def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """The `images` of registry_digest: one entry per distinct reference and pull secrets.
+
+    `expect` are the digests that run: where the registry answers one of them, nothing more has to be read.
+    """
+    entries: dict[t.Any, dict[str, t.Any]] = {}
+    for container in found:
+        if container["pinned"] or container["invalid"] or not (container["running"] or container["waiting"]):
+            continue
+        secrets = container["pull_secrets"]
+        key = lookup_key(container["reference"], secrets)
+        entry = entries.setdefault(
+            key, {"image": container["reference"], "pull_secrets": secrets, "expect": set(), "resolve": {"children"}}
+        )
+        for item in container["running"]:
+            if item["id_kind"] == "manifest":
+                entry["expect"].add(item["digest"])
+            elif item["id_kind"] == "config":
+                entry["resolve"].add("config")
+        if "config" in entry["resolve"] and container["platforms"]:
+            entry["platform"] = container["platforms"][0]
+    return [{**entry, "expect": sorted(entry["expect"]), "resolve": sorted(entry["resolve"])} for entry in entries.values()]
+
+
+def lookup_key(reference: str, pull_secrets: t.Iterable[t.Mapping[str, str]] | None) -> tuple[t.Any, ...]:
+    """What makes two look-ups one."""
+    return reference, tuple((item["namespace"], item["name"]) for item in pull_secrets or ())

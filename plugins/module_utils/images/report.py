@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The result of a pass for machines and for people. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import STALE, Verdict
+
+if t.TYPE_CHECKING:
+    from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+
+_COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED")
+
+
+def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
+    """The documented result of image_rollout."""
+    verdicts = [_entry(container, verdict) for container, verdict in done.judged]
+    patched = {(status.workload_name(x["workload"]), x["container"]) for x in done.rolled}
+    found: dict[str, t.Any] = {
+        "changed": bool(done.rolled or done.released or done.wrote_status or done.deleted),
+        "verdicts": verdicts,
+        "counts": status.counts(verdict for _container, verdict in done.judged),
+        "rolled": done.rolled,
+        "held": [
+            entry
+            for entry in verdicts
+            if entry["verdict"] == STALE and (status.workload_name(entry["workload"]), entry["container"]) not in patched
+        ],
+        "released": done.released,
+        "starts": done.starts,
+        "deleted": done.deleted,
+        "table": table(done, patched),
+    }
+    if done.status is not None:
+        found["status"] = done.status
+    if with_diff:
+        found["diff"] = diff(done)
+    return found
+
+
+def aggregated(errors: t.Sequence[str]) -> str:
+    """One message for everything that went wrong; the rest of the pass was done."""
+    if len(errors) == 1:
+        return errors[0]
+    return f"{len(errors)} objects could not be written, the others were: " + "; ".join(errors)
+
+
+def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.Any]:
+    return {
+        "workload": container["workload"],
+        "container": container["container"],
+        "image": container["image"],
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "running": [item["digest"] for item in container["running"]],
+        "published": container["published"],
+    }
+
+
+def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
+    """The verdicts as aligned lines, digests cut to 12 digits."""
+    rows = [_COLUMNS]
+    for container, verdict in done.judged:
+        name = status.workload_name(container["workload"])
+        said = "rolled" if (name, container["container"]) in patched else verdict.verdict
+        running = ",".join(_short(item["digest"]) for item in container["running"][:3])
+        more = len(container["running"]) - 3
+        running += f" and {more} more" if more > 0 else ""
+        cells = (name, container["container"], said, verdict.reason, running or "-", _short(container["published"]))
+        rows.append(cells)
+    widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def _short(digest: str | None) -> str:
+    return (digest or "-").rpartition(":")[2][:12]
+
+
+def diff(done: Pass) -> list[dict[str, str]]:
+    """Which container would move from which image and digests to which, and what the Update's status would say."""
+    running = {
+        (status.workload_name(c["workload"]), c["container"]): [item["digest"] for item in c["running"]]
+        for c, _verdict in done.judged
+    }
+    found = []
+    for roll in done.rolled:
+        name = status.workload_name(roll["workload"])
+        header = f"{name} container {roll['container']}"
+        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[name, roll["container"]])]
+        found.append(_change(header, before, [f"image: {roll['to']}"]))
+    for item in done.released:
+        header = f"{item['owner']['kind']}/{item['owner']['name']}"
+        found.append(_change(header, [f"follow: {name}" for name in item["containers"]], []))
+    if done.wrote_status and done.update and done.status is not None:
+        header = f"Update/{done.update['metadata']['name']} status"
+        before = (done.update.get("status")) or {}
+        found.append(_change(header, _status_lines(before), _status_lines(done.status)))
+    if done.deleted and done.update:
+        found.append(_change(f"Update/{done.update['metadata']['name']}", ["state: present"], ["state: absent"]))
+    return found
+
+
+def _change(header: str, before: t.Sequence[str], after: t.Sequence[str]) -> dict[str, str]:
+    return {
+        "before_header": header,
+        "after_header": header,
+        "before": "".join(f"{line}\n" for line in before),
+        "after": "".join(f"{line}\n" for line in after),
+    }
+
+
+def _status_lines(value: t.Mapping[str, t.Any]) -> list[str]:
+    lines = [f"{key}: {str(bool(value.get(key))).lower()}" for key in ("check_id", "update")]
+    for image in value.get("images") or ():
+        lines.append(f"{image['workload']} {image['container']}: {image['verdict']} ({image['reason']})")
+    return lines

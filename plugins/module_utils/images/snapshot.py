@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read what a pass needs from the cluster: workloads, their revisions and Pods, Starts, the Update.
+
+`reader` is `kube.Cluster` or anything with its `get` and `list`. Few requests: one list per kind that is wanted, and a
+label selector where just one workload is looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images.running import controller_of
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError
+
+Object = dict[str, t.Any]
+
+#: kind -> (apiVersion, kind of its revisions or None)
+WORKLOADS: t.Mapping[str, tuple[str, str | None]] = {
+    "Deployment": ("apps/v1", "ReplicaSet"),
+    "StatefulSet": ("apps/v1", None),
+    "DaemonSet": ("apps/v1", "ControllerRevision"),
+    "CronJob": ("batch/v1", "Job"),
+}
+_REVISION_API = {"ReplicaSet": "apps/v1", "ControllerRevision": "apps/v1", "Job": "batch/v1"}
+#: a ControllerRevision's number is no metadata
+_METADATA_ONLY = ("ReplicaSet", "Job")
+
+
+class Reader(t.Protocol):
+    """What of `kube.Cluster` a snapshot uses."""
+
+    def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> Object | None: ...
+
+    def list(
+        self, api_version: str, kind: str, namespace: str | None, selector: str | None = None, metadata_only: bool = False
+    ) -> t.List[Object]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """Workloads to look at: one by name, those a selector matches, or all of the kind where both are empty."""
+
+    kind: str
+    name: str | None = None
+    selector: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What was read. `starts` are those of the namespace that were wanted, `missing` the targets that do not exist."""
+
+    starts: tuple[Object, ...] = ()
+    workloads: tuple[Object, ...] = ()
+    pods: tuple[Object, ...] = ()
+    revisions: tuple[Object, ...] = ()
+    missing: tuple[Target, ...] = ()
+
+
+def targets_of(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Target]:
+    """Read `spec.targets` or the option `workloads`; an empty list means every Start.
+
+    :raises StewardError: an unknown kind, or both or neither of `name` and `selector`
+    """
+    targets = []
+    for number, entry in enumerate(entries, 1):
+        kind, name = entry.get("kind"), entry.get("name")
+        selector = selector_text(entry.get("selector") or {})
+        if kind != "Start" and kind not in WORKLOADS:
+            raise StewardError(f"target {number} has kind {kind!r}; use one of Start, {', '.join(WORKLOADS)}")
+        if bool(name) == bool(selector):
+            raise StewardError(f"target {number} ({kind}) must have exactly one of name and selector.matchLabels")
+        targets.append(Target(kind, name or None, selector or None))
+    return targets or [Target("Start")]
+
+
+def selector_text(selector: t.Mapping[str, t.Any]) -> str:
+    """A LabelSelector in the text form of the API's query."""
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for rule in selector.get("matchExpressions") or ():
+        key, values = rule["key"], ",".join(rule.get("values") or ())
+        operator = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})"}
+        parts.append(operator.get(rule["operator"]) or (key if rule["operator"] == "Exists" else f"!{key}"))
+    return ",".join(parts)
+
+
+def read_targets(reader: Reader, namespace: str, targets: t.Sequence[Target]) -> Snapshot:
+    """Everything the targets need. A target that does not exist is in `missing`, not an error.
+
+    :raises ApiError: the cluster refuses or does not answer
+    """
+    starts, missing = _find(reader, namespace, INSTALL_GROUP, "Start", [x for x in targets if x.kind == "Start"])
+    wanted = [x for x in targets if x.kind != "Start"]
+    wanted += [Target("Deployment", deployment_name(start)) for start in starts]
+    workloads: dict[tuple[str, str], Object] = {}
+    for kind, (api_version, _revision) in WORKLOADS.items():
+        found, absent = _find(reader, namespace, api_version, kind, [x for x in wanted if x.kind == kind])
+        missing += absent
+        workloads.update({(kind, item["metadata"]["name"]): item for item in found})
+    return _with_pods(reader, namespace, Snapshot(tuple(starts), tuple(workloads.values()), missing=tuple(missing)))
+
+
+def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | None) -> Snapshot:
+    """The workloads of one Pod, or of the Pods a selector matches; a Pod that nothing known controls stands for itself."""
+    if name:
+        pods = [pod for pod in [reader.get("v1", "Pod", namespace, name)] if pod]
+    else:
+        pods = reader.list("v1", "Pod", namespace, selector)
+    workloads: dict[str, Object] = {}
+    revisions: dict[str, Object] = {}
+    for pod in pods:
+        chain = _controllers(reader, namespace, pod, {**workloads, **revisions})
+        *middle, top = chain or [pod]
+        workloads[top["metadata"]["uid"]] = {"apiVersion": "v1", "kind": "Pod", **top}
+        revisions.update({item["metadata"]["uid"]: item for item in middle})
+    for workload in list(workloads.values()):
+        kind = WORKLOADS.get(workload["kind"], ("", None))[1]
+        if kind:
+            revisions.update({item["metadata"]["uid"]: item for item in _revisions(reader, namespace, kind, workload)})
+    starts = reader.list(INSTALL_GROUP, "Start", namespace)
+    return Snapshot(tuple(starts), tuple(workloads.values()), tuple(pods), tuple(revisions.values()))
+
+
+def read_platforms(reader: Reader) -> dict[str, str]:
+    """Node name -> `os/arch`; empty where Nodes may not be read, as in a namespaced installation."""
+    try:
+        nodes = reader.list("v1", "Node", None, metadata_only=True)
+    except ApiError as exc:
+        if exc.status in (401, 403):
+            return {}
+        raise
+    platforms = {}
+    for node in nodes:
+        labels = node["metadata"].get("labels") or {}
+        os_name, arch = labels.get("kubernetes.io/os", "linux"), labels.get("kubernetes.io/arch")
+        if arch:
+            platforms[node["metadata"]["name"]] = f"{os_name}/{arch}"
+    return platforms
+
+
+def deployment_name(start: t.Mapping[str, t.Any]) -> str:
+    """Name of the Deployment a Start gives."""
+    return f"{(start.get('spec') or {}).get('name') or 'nginx'}-sample"
+
+
+def _find(
+    reader: Reader, namespace: str, api_version: str, kind: str, targets: t.Sequence[Target]
+) -> tuple[list[Object], list[Target]]:
+    if not targets:
+        return [], []
+    if len(targets) == 1 and targets[0].name:
+        one = reader.get(api_version, kind, namespace, targets[0].name)
+        return ([{"apiVersion": api_version, "kind": kind, **one}], []) if one else ([], [targets[0]])
+    found: dict[str, Object] = {}
+    missing = []
+    everything: dict[str, Object] | None = None
+    for target in targets:
+        if target.selector:
+            matches = reader.list(api_version, kind, namespace, target.selector)
+        else:
+            if everything is None:
+                everything = {item["metadata"]["name"]: item for item in reader.list(api_version, kind, namespace)}
+            matches = [item for name, item in everything.items() if target.name in (None, name)]
+            if target.name and not matches:
+                missing.append(target)
+        found.update({item["metadata"]["name"]: item for item in matches})
+    return list(found.values()), missing
+
+
+def _with_pods(reader: Reader, namespace: str, snapshot: Snapshot) -> Snapshot:
+    if not snapshot.workloads:
+        return snapshot
+    single = snapshot.workloads[0] if len(snapshot.workloads) == 1 else None
+    selector = None
+    if single and single["kind"] != "CronJob":
+        selector = selector_text(single["spec"]["selector"])
+    pods = reader.list("v1", "Pod", namespace, selector)
+    revisions: list[Object] = []
+    kinds = {WORKLOADS[workload["kind"]][1] for workload in snapshot.workloads}
+    for kind in sorted(kind for kind in kinds if kind):
+        revisions += _revisions(reader, namespace, kind, single)
+    return dataclasses.replace(snapshot, pods=tuple(pods), revisions=tuple(revisions))
+
+
+def _revisions(reader: Reader, namespace: str, kind: str, single: Object | None) -> list[Object]:
+    selector = None
+    if single and single["kind"] != "CronJob":
+        selector = selector_text(single["spec"]["selector"])
+    return reader.list(_REVISION_API[kind], kind, namespace, selector, metadata_only=kind in _METADATA_ONLY)
+
+
+def _controllers(reader: Reader, namespace: str, pod: Object, known: t.Mapping[str, Object]) -> list[Object]:
+    """The objects that control a Pod, nearest first, as far as their kinds are known."""
+    chain: list[Object] = []
+    current = pod
+    while True:
+        owner = controller_of(current)
+        if not owner or owner["kind"] not in {*WORKLOADS, *_REVISION_API}:
+            return chain
+        found = known.get(owner["uid"]) or reader.get(owner["apiVersion"], owner["kind"], namespace, owner["name"])
+        if not found:
+            return chain
+        current = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **found}
+        chain.append(current)

@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The status of an Update: from the last one and this pass's verdicts to the next. Pure.
+
+The operator rebuilds the list of conditions when it writes its own: it keeps ours without their observedGeneration,
+so none is set, and resets times that are not of the form `2006-01-02T15:04:05Z`.
+"""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+
+Container = t.Mapping[str, t.Any]
+Status = dict[str, t.Any]
+Judged = t.Sequence[tuple[Container, Verdict]]
+Rolls = t.Sequence[t.Mapping[str, t.Any]]
+
+HISTORY = 10
+_OURS = (
+    *("run_name", "run_id", "registory_id", "check_id", "update", "observedGeneration", "images", "counts"),
+    *("lastRoll", "history", "conditions"),
+)
+#: reasons that say something about the way to the registry
+_NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
+
+
+def following(update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now: str) -> Status:
+    """The status after a pass, without `lastCheckTime`.
+
+    :param update: the Update as it is now
+    :param judged: containers with their verdicts; a container's key `published` is the digest its tag names
+    :param rolled: the rolls carried out, {`workload`, `container`, `from`, `to`}
+    :param now: `2006-01-02T15:04:05Z`
+    """
+    before = update.get("status") or {}
+    rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in rolled)]
+    status: Status = {**_first_published(judged), **_flags(before, judged, rolled)}
+    status["observedGeneration"] = update["metadata"].get("generation", 0)
+    status["images"] = [_image(container, verdict) for container, verdict in judged]
+    status["counts"] = counts(verdict for _container, verdict in judged)
+    entries = [_roll_entry(roll) for roll in rolled]
+    if entries:
+        status["lastRoll"] = entries[-1]
+    elif before.get("lastRoll"):
+        status["lastRoll"] = before["lastRoll"]
+    history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
+    status["history"] = history[-HISTORY:]
+    status["conditions"] = _conditions(before.get("conditions") or (), judged, now)
+    return status
+
+
+def is_news(before: Status, after: Status) -> bool:
+    """Does `after` say anything that `before` does not?"""
+    return any(_comparable(before, key) != _comparable(after, key) for key in _OURS)
+
+
+def _comparable(status: Status, key: str) -> t.Any:
+    value = status.get(key)
+    if key == "images":
+        # a message may carry a moment's figures, e.g. a time to wait: alone it is no news
+        return [{name: item[name] for name in item if name != "message"} for item in value or ()]
+    if key == "conditions":
+        kinds = {kind for kind, _value, _reason, _message in _condition_values(())}
+        return {x["type"]: (x.get("status"), x.get("reason"), x.get("message")) for x in value or () if x["type"] in kinds}
+    return value or None
+
+
+def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
+    """Containers by verdict; all three keys are always there."""
+    found = collections.Counter(verdict.verdict for verdict in verdicts)
+    return {kind: found[kind] for kind in (CURRENT, STALE, UNKNOWN)}
+
+
+def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
+    """True where nothing is in progress and nothing is left to find out: a one-time Update has done its work."""
+    return bool(judged) and not rolled and all(verdict.verdict == CURRENT for _container, verdict in judged)
+
+
+def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str, t.Any]]:
+    """Rolls that an earlier pass carried out and did not live to record: the annotations know them."""
+    last = (update.get("status") or {}).get("lastRoll") or {}
+    found = []
+    for container, _verdict in judged:
+        follow = container["follow"]
+        if not follow:
+            continue
+        since = last.get("time")
+        if follow["at"] > since if since else follow["at"] >= update["metadata"].get("creationTimestamp", ""):
+            found.append({**container, "from": follow["from"], "to": container["spec_image"], "time": follow["at"]})
+    return sorted(found, key=lambda roll: roll["time"])
+
+
+def _first_published(judged: Judged) -> Status:
+    """The three fields as first published, of the first followed container."""
+    if not judged:
+        return {}
+    container, verdict = next((pair for pair in judged if not pair[0]["pinned"]), judged[0])
+    first = container["running"][0] if container["running"] else {}
+    values = {
+        "run_name": container["image"],
+        "run_id": first.get("image_id"),
+        "registory_id": verdict.candidate or container.get("published"),
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def _flags(before: Status, judged: Judged, rolled: t.Sequence[t.Any]) -> dict[str, bool]:
+    """`check_id,update`: false,false until a difference is found; true,false while it stands; true,true once it is rolled."""
+    stale = [verdict for _container, verdict in judged if verdict.verdict == STALE]
+    open_ones = [verdict for verdict in stale if not verdict.rolls and verdict.reason != "rollout_in_progress"]
+    failed = sum(1 for verdict in stale if verdict.rolls) > len(rolled)
+    if open_ones or failed:
+        return {"check_id": True, "update": False}
+    if rolled:
+        return {"check_id": True, "update": True}
+    found = bool(before.get("check_id"))
+    settled = found and bool(judged) and all(verdict.verdict == CURRENT for _container, verdict in judged)
+    return {"check_id": found, "update": bool(before.get("update")) or settled}
+
+
+def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:
+    entry = {
+        "workload": workload_name(container["workload"]),
+        "container": container["container"],
+        "image": container["image"],
+        "follow": container["reference"] if container["follow"] else None,
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "message": verdict.message[:1024],
+        "running": [
+            {"digest": item["digest"], "kind": item["id_kind"], "pods": item["pods"]} for item in container["running"]
+        ],
+        "published": container.get("published"),
+    }
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def workload_name(workload: t.Mapping[str, t.Any]) -> str:
+    """`Kind/name`, as kubectl writes it."""
+    return f"{workload['kind']}/{workload['name']}"
+
+
+def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
+    return {
+        "workload": workload_name(roll["workload"]),
+        "container": roll["container"],
+        "from": roll["from"],
+        "to": roll["to"],
+        "time": roll["time"],
+    }
+
+
+def _conditions(before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, now: str) -> list[dict[str, str]]:
+    known = {condition["type"]: condition for condition in before}
+    conditions = []
+    for kind, value, reason, message in _condition_values(judged):
+        last = known.get(kind) or {}
+        since = last.get("lastTransitionTime") if last.get("status") == value else None
+        conditions.append(
+            {"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": since or now}
+        )
+    return conditions
+
+
+def _condition_values(judged: Judged) -> list[tuple[str, str, str, str]]:
+    return [_up_to_date(judged), _rolling(judged), _blocked(judged), _reachable(judged)]
+
+
+def _up_to_date(judged: Judged) -> tuple[str, str, str, str]:
+    if not judged:
+        return "UpToDate", "Unknown", "NoWorkload", "no workload was found to look at"
+    found = counts(verdict for _container, verdict in judged)
+    message = ", ".join(f"{number} {kind}" for kind, number in found.items() if number)
+    if found[STALE]:
+        return "UpToDate", "False", "Stale", message
+    if found[UNKNOWN]:
+        return "UpToDate", "Unknown", "Unknown", message
+    return "UpToDate", "True", "Current", message
+
+
+def _rolling(judged: Judged) -> tuple[str, str, str, str]:
+    names = _names(judged, lambda verdict: verdict.rolls or verdict.reason == "rollout_in_progress")
+    if names:
+        return "Rolling", "True", "RolloutInProgress", f"rolling: {names}"
+    return "Rolling", "False", "Idle", "no rollout is in progress"
+
+
+def _blocked(judged: Judged) -> tuple[str, str, str, str]:
+    held = [v for _container, v in judged if v.verdict == STALE and not v.rolls and v.reason != "rollout_in_progress"]
+    if held:
+        names = _names(judged, lambda verdict: verdict in held)
+        reasons = ", ".join(sorted({verdict.reason for verdict in held}))
+        return "RolloutBlocked", "True", "Held", f"held ({reasons}): {names}"
+    return "RolloutBlocked", "False", "NotHeld", "nothing is held"
+
+
+def _reachable(judged: Judged) -> tuple[str, str, str, str]:
+    names = _names(judged, lambda verdict: verdict.reason in _NOT_REACHED)
+    if names:
+        return "RegistryReachable", "False", "LookupFailed", f"not looked up: {names}"
+    return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
+
+
+def _names(judged: Judged, test: t.Callable[[Verdict], bool], most: int = 5) -> str:
+    names = [f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged if test(v)]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Is a container stale? Three-valued, with one reason each; only `stale` ever rolls. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+Container = t.Mapping[str, t.Any]
+Published = t.Mapping[str, t.Any]
+
+CURRENT, STALE, UNKNOWN = "current", "stale", "unknown"
+#: the reasons of `stale` that roll; every other one holds
+ROLLING_REASONS = ("digest_differs", "mixed_replicas")
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """What an administrator or the Update says about rolling."""
+
+    suspended: bool = False
+    dry_run: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """One container's verdict.
+
+    :ivar reason: one documented word
+    :ivar message: the same for people
+    :ivar candidate: top-level digest to roll to; set for every `stale`, held or not
+    """
+
+    verdict: str
+    reason: str
+    message: str
+    candidate: str | None = None
+
+    @property
+    def rolls(self) -> bool:
+        """True where the container is to be patched."""
+        return self.verdict == STALE and self.reason in ROLLING_REASONS
+
+
+def decide(container: Container, published: Published | None, policy: Policy = Policy()) -> Verdict:
+    """The decision for one container.
+
+    :param container: an entry of pod_image_id's `containers`
+    :param published: registry_digest's entry for its reference, or None where it was not looked up
+    """
+    if container["invalid"]:
+        return Verdict(UNKNOWN, "invalid_reference", container["invalid"])
+    if not container["running"] and not container["waiting"]:
+        return Verdict(UNKNOWN, "no_pods", f"no Pod of the current revision runs{_excluded(container)}")
+    if container["pinned"]:
+        return _pinned(container)
+    if published is None:
+        return Verdict(UNKNOWN, "waiting", "was not looked up in this pass")
+    if published["state"] != "found":
+        return Verdict(UNKNOWN, published["reason"], published["msg"])
+    verdict = _compare(container, published) if container["running"] else _compare_written(container, published["digest"])
+    return _hold(verdict, container, published, policy) if verdict.verdict == STALE else verdict
+
+
+def _pinned(container: Container) -> Verdict:
+    if not container["running"]:
+        return _waiting(container)
+    return Verdict(CURRENT, "pinned", f"{container['spec_image']} names a digest and no tag: there is nothing to follow")
+
+
+def _waiting(container: Container) -> Verdict:
+    reasons = ", ".join(f"{count} x {reason}" for reason, count in container["waiting_reasons"].items())
+    return Verdict(UNKNOWN, "waiting", f"no Pod runs an image yet ({reasons})")
+
+
+def _excluded(container: Container) -> str:
+    reasons = ", ".join(f"{count} x {reason}" for reason, count in sorted(container["excluded"].items()))
+    return f" (left out: {reasons})" if reasons else ""
+
+
+def _compare(container: Container, published: Published) -> Verdict:
+    candidate = published["digest"]
+    children = {child["digest"] for child in published.get("children") or ()}
+    top, child, content, other, undecided = 0, 0, 0, 0, []
+    for item in container["running"]:
+        kind, digest, pods = item["id_kind"], item["digest"], item["pods"]
+        if kind == "manifest" and digest == candidate:
+            top += pods
+        elif kind == "manifest" and digest in children:
+            child += pods
+        elif kind == "manifest":
+            other += pods
+        elif kind == "config" and digest == published.get("config_digest"):
+            content += pods
+        else:
+            undecided.append(item)
+    if other and (top or child or content):
+        total = top + child + content + other + sum(item["pods"] for item in undecided)
+        return Verdict(STALE, "mixed_replicas", f"{other} of {total} Pods do not run {candidate}", candidate)
+    if other:
+        return Verdict(STALE, "digest_differs", f"{container['reference']} now names {candidate}", candidate)
+    if undecided:
+        return _inconclusive(undecided[0])
+    if content:
+        return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
+    if child:
+        return Verdict(CURRENT, "platform_equal", f"the Pods run their platform's image of {candidate}")
+    return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
+
+
+def _compare_written(container: Container, candidate: str) -> Verdict:
+    """No Pod has an image ID. Where the spec carries a digest that we wrote, a newer one may mend what cannot start."""
+    follow = container["follow"]
+    if not follow or follow["digest"] == candidate:
+        return _waiting(container)
+    return Verdict(STALE, "digest_differs", f"no Pod could start {follow['digest']} yet, and the tag moved on", candidate)
+
+
+def _inconclusive(item: t.Mapping[str, t.Any]) -> Verdict:
+    if item["id_kind"] == "config":
+        message = f"the runtime reports the local image ID {item['image_id']}, which the registry cannot confirm"
+        return Verdict(UNKNOWN, "config_digest_only", message)
+    return Verdict(UNKNOWN, "unsupported_image_id", f"image ID {item['image_id']!r} has a form no known runtime writes")
+
+
+def _hold(verdict: Verdict, container: Container, published: Published, policy: Policy) -> Verdict:
+    """The first thing that speaks against a roll, if any."""
+
+    def held(reason: str, message: str) -> Verdict:
+        return dataclasses.replace(verdict, reason=reason, message=message)
+
+    rollout = container["rollout"]
+    if policy.suspended:
+        return held("suspended", f"suspended; {verdict.message}")
+    if container["workload"]["kind"] == "Pod":
+        return held("foreign_owner", "a Pod that no workload controls is not rolled")
+    if container["controller"]:
+        return held("foreign_owner", f"{container['controller']} controls this workload and would undo a change")
+    if carries(container["spec_image"], t.cast(str, verdict.candidate)):
+        return _already_written(verdict, container)
+    if _is_under_way(rollout):
+        return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
+    if published.get("pullable") is False:
+        return held("not_pullable", f"{verdict.candidate} cannot be pulled: {published.get('pullable_msg')}")
+    if policy.dry_run:
+        return held("dry_run", f"dry run; {verdict.message}")
+    return verdict
+
+
+def carries(image: str, digest: str) -> bool:
+    """True where an image of a spec is pinned to `digest` already."""
+    return image.rpartition("@")[2] == digest
+
+
+def _already_written(verdict: Verdict, container: Container) -> Verdict:
+    """The spec has the candidate: rolling it again would change nothing."""
+    if container["workload"]["kind"] == "CronJob":
+        return Verdict(CURRENT, "digest_equal", f"the next Job runs {verdict.candidate}")
+    count = sum(item["pods"] for item in container["running"] if item["digest"] != verdict.candidate)
+    message = f"the spec has {verdict.candidate}, {count} Pods do not run it yet"
+    return dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
+
+
+def _is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
+    """An incomplete rollout is waited for, unless it fails: then a newer image may be what mends it."""
+    return not (rollout["complete"] or rollout["failing"] or rollout["deadline_exceeded"])

@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only file that talks to Kubernetes.
+
+Authentication is kubernetes.core's (every option and K8S_AUTH_* variable of it), the transport is the official client's.
+No API discovery takes place: the kinds this product knows are listed in `RESOURCES`, so that a broken aggregated API
+of the cluster cannot stop a pass and an unchanged pass asks nothing it does not need.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+INSTALL_GROUP = "install.sios.nginx.testing/v1"
+
+#: (apiVersion, kind) -> plural name in the API's paths
+RESOURCES = {
+    ("v1", "Event"): "events",
+    ("v1", "Node"): "nodes",
+    ("v1", "Pod"): "pods",
+    ("v1", "Secret"): "secrets",
+    ("apps/v1", "ControllerRevision"): "controllerrevisions",
+    ("apps/v1", "DaemonSet"): "daemonsets",
+    ("apps/v1", "Deployment"): "deployments",
+    ("apps/v1", "ReplicaSet"): "replicasets",
+    ("apps/v1", "StatefulSet"): "statefulsets",
+    ("batch/v1", "CronJob"): "cronjobs",
+    ("batch/v1", "Job"): "jobs",
+    (INSTALL_GROUP, "Start"): "starts",
+    (INSTALL_GROUP, "Update"): "updates",
+}
+FIELD_MANAGER = "kubesteward"
+USER_AGENT = "kubesteward/1.0.0"
+#: seconds to connect and to read, per request
+TIMEOUT = (5, 30)
+PAGE = 500
+
+_JSON_PATCH = "application/json-patch+json"
+_APPLY = "application/apply-patch+yaml"
+
+
+class ApiError(StewardError):
+    """An answer of the API server that is not a success; `status` is its HTTP code (0: no answer at all)."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def changed_meanwhile(self) -> bool:
+        """Somebody edited the object between our read and our write: a conflict, or a patch test that failed."""
+        return self.status in (409, 422)
+
+
+class _NoDiscovery:
+    """Stands in for the dynamic client's discovery, which would read the whole API's index first."""
+
+    def __init__(self, client: t.Any, cache_file: t.Any) -> None:
+        pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """Names one object; `namespace` is None for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str | None
+    name: str
+
+    @classmethod
+    def of(cls, obj: t.Mapping[str, t.Any]) -> Reference:
+        """The reference of an object as the API returns it."""
+        meta = obj["metadata"]
+        return cls(obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"])
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.kind} {self.name}{where}"
+
+
+class Cluster:
+    """One connection to one API server, as the module's kubernetes.core options name it."""
+
+    def __init__(self, request: t.Callable[..., t.Any]) -> None:
+        self._request = request
+
+    @classmethod
+    def connect(cls, module: AnsibleModule) -> Cluster:
+        """Connect as kubernetes.core would.
+
+        :raises StewardError: the client library is missing or no cluster is configured
+        """
+        return cls(_dynamic_client(module).request)
+
+    def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, t.Any] | None:
+        """The object, or None where there is none of that name.
+
+        :raises ApiError: forbidden, unreachable, ...
+        """
+        target = Reference(api_version, kind, namespace, name)
+        try:
+            return self._call("get", _path(target), f"read {target}")
+        except ApiError as exc:
+            if exc.status == 404:
+                return None
+            raise
+
+    def list(
+        self, api_version: str, kind: str, namespace: str | None, selector: str | None = None, metadata_only: bool = False
+    ) -> t.List[dict[str, t.Any]]:
+        """All objects of a kind in a namespace (None: cluster-wide), page by page; an unknown kind is an empty list.
+
+        :param selector: a label selector in the API's text form
+        :param metadata_only: objects without spec and status, far less to read
+        :raises ApiError: forbidden, unreachable, ...
+        """
+        path = _path(Reference(api_version, kind, namespace, ""))
+        query: dict[str, t.Any] = {"limit": PAGE, "label_selector": selector}
+        if metadata_only:
+            accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            query["header_params"] = {"Accept": accept}
+        items: list[dict[str, t.Any]] = []
+        while True:
+            try:
+                page = self._call("get", path, f"list {kind}s in {namespace or 'the cluster'}", **query)
+            except ApiError as exc:
+                if exc.status == 404:
+                    return items
+                raise
+            items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"])
+            following = page["metadata"].get("continue")
+            if not following:
+                return items
+            query["_continue"] = following
+
+    def json_patch(self, target: Reference, operations: t.List[dict[str, t.Any]], dry_run: bool = False) -> dict[str, t.Any]:
+        """Apply a JSON patch and return the object as the write left it.
+
+        :raises ApiError: `changed_meanwhile` where a test of the patch failed
+        """
+        query = {"content_type": _JSON_PATCH, "field_manager": FIELD_MANAGER, "body": operations}
+        return self._write("patch", _path(target), f"patch {target}", dry_run, query)
+
+    def apply(self, obj: dict[str, t.Any], subresource: str = "", dry_run: bool = False) -> dict[str, t.Any]:
+        """Server-side apply of our fields of an object; fields of other managers survive."""
+        target = Reference.of(obj)
+        query = {
+            "content_type": _APPLY,
+            "field_manager": FIELD_MANAGER,
+            "force_conflicts": True,
+            # a string, since the client would not serialise a dict of this content type
+            "body": json.dumps(obj),
+        }
+        path = _path(target) + (f"/{subresource}" if subresource else "")
+        return self._write("patch", path, f"apply {target}", dry_run, query)
+
+    def create(self, obj: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Create an object; its metadata may carry `generateName`."""
+        target = Reference(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), "")
+        query = {"field_manager": FIELD_MANAGER, "body": obj}
+        return self._write("post", _path(target), f"create {target.kind} in {target.namespace}", False, query)
+
+    def delete(self, target: Reference, uid: str) -> None:
+        """Delete just the object of that uid; one that is gone already is no error."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        try:
+            self._write("delete", _path(target), f"delete {target}", False, {"body": body})
+        except ApiError as exc:
+            if exc.status not in (404, 409):
+                raise
+
+    def _write(self, verb: str, path: str, what: str, dry_run: bool, query: dict[str, t.Any]) -> dict[str, t.Any]:
+        return self._call(verb, path, what, dry_run="All" if dry_run else None, **query)
+
+    def _call(self, verb: str, path: str, what: str, **query: t.Any) -> dict[str, t.Any]:
+        import urllib3
+        from kubernetes.client.exceptions import ApiException
+
+        try:
+            answer = self._request(verb, path, serialize=False, _request_timeout=TIMEOUT, **query)
+        except ApiException as exc:
+            raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
+        except urllib3.exceptions.HTTPError as exc:
+            raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
+        return json.loads(answer.data)
+
+
+class LazyCluster:
+    """A Cluster that connects at its first request: a pass that writes nothing does not even load the client."""
+
+    def __init__(self, connect: t.Callable[[], Cluster]) -> None:
+        self._connect = connect
+
+    def __getattr__(self, name: str) -> t.Any:
+        self._connected = self._connect()
+        for method in ("get", "list", "json_patch", "apply", "create", "delete"):
+            setattr(self, method, getattr(self._connected, method))
+        return getattr(self._connected, name)
+
+
+def _path(target: Reference) -> str:
+    try:
+        plural = RESOURCES[(target.api_version, target.kind)]
+    except KeyError:
+        known = ", ".join(sorted(kind for _version, kind in RESOURCES))
+        raise StewardError(f"{target.api_version} {target.kind} is no kind this collection works with ({known})") from None
+    root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
+    parts = [root]
+    if target.namespace is not None:
+        parts.append(f"namespaces/{target.namespace}")
+    parts.append(plural)
+    if target.name:
+        parts.append(target.name)
+    return "/".join(parts)
+
+
+def _explain(exc: t.Any) -> str:
+    """The server's own sentence where the answer has one; never its headers."""
+    try:
+        message = json.loads(exc.body).get("message")
+    except (TypeError, ValueError, AttributeError):
+        message = None
+    return message or f"{exc.status} {exc.reason}"
+
+
+def _dynamic_client(module: AnsibleModule) -> t.Any:
+    try:
+        import kubernetes
+        import urllib3
+        from kubernetes.dynamic import DynamicClient
+    except ImportError as exc:
+        from ansible.module_utils.basic import missing_required_lib
+
+        raise StewardError(missing_required_lib("kubernetes")) from exc
+    from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
+
+    try:
+        configuration = k8s._create_configuration(k8s._create_auth_spec(module))
+    except kubernetes.config.ConfigException as exc:
+        hint = "set kubeconfig, context or host, or the environment variable K8S_AUTH_KUBECONFIG"
+        raise StewardError(f"No cluster is configured: {exc} ({hint})") from exc
+    # a refused write was not carried out, so 429 may be repeated for every verb; a broken read may not
+    configuration.retries = urllib3.Retry(
+        total=4, connect=2, read=0, status=3, status_forcelist=[429], allowed_methods=None, backoff_factor=0.2
+    )
+    api = kubernetes.client.ApiClient(configuration)
+    api.user_agent = USER_AGENT
+    for header, value in k8s._create_headers(module).items():
+        k8s._set_header(api, header, value)
+    return DynamicClient(api, discoverer=_NoDiscovery)

@@ -1,0 +1,208 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_rollout
+short_description: Roll stale containers to the digest that their tag names now
+version_added: 1.0.0
+description:
+  - Compares what M(kubesteward.core.pod_image_id) found running with what M(kubesteward.core.registry_digest) found
+    published, and gives every container a verdict, V(current), V(stale) or V(unknown), with one reason.
+  - Where a container is stale and nothing holds it, the object that owns its image is patched to C(repository@digest). The
+    patch tests the container's name and image, so that an edit made meanwhile is never overwritten. It also writes the
+    annotation C(kubesteward.io/follow), which remembers the tag.
+  - Writes the status of the Update and Events, only where there is something new to say.
+options:
+  namespace:
+    description: Namespace of the workloads and of the Update.
+    type: str
+    required: true
+  state:
+    description:
+      - With V(present), stale containers are rolled.
+      - With V(released), the followed references are put back in place of digests and the annotation is removed.
+    type: str
+    choices: [present, released]
+    default: present
+  update:
+    description: Name of the Update whose status is written. Without it none is.
+    type: str
+  update_resource:
+    description: The Update as M(kubesteward.core.pod_image_id) returned it in the same pass, which saves reading it again.
+    type: dict
+  running:
+    description: RV(kubesteward.core.pod_image_id#module:containers) of M(kubesteward.core.pod_image_id).
+    type: list
+    elements: dict
+    required: true
+  published:
+    description: RV(kubesteward.core.registry_digest#module:images) of M(kubesteward.core.registry_digest).
+    type: list
+    elements: dict
+    default: []
+  dry_run:
+    description: Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
+    type: bool
+    default: false
+  delete_flag:
+    description:
+      - Delete the Update once every container it looks at is current. Taken from C(spec.delete_flag) where it is not given.
+    type: bool
+seealso:
+  - module: kubesteward.core.pod_image_id
+  - module: kubesteward.core.registry_digest
+author:
+  - kubesteward authors (@kubesteward)
+requirements:
+  - kubernetes >= 33
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubesteward.core.attributes
+  - kubesteward.core.attributes.writes
+"""
+
+EXAMPLES = r"""
+- name: See what the Deployment runs
+  kubesteward.core.pod_image_id:
+    namespace: shop
+    workloads:
+      - kind: Deployment
+        name: web
+  register: running
+
+- name: See what its tags name now
+  kubesteward.core.registry_digest:
+    images: "{{ running.lookups }}"
+  register: published
+
+- name: Roll what is stale
+  kubesteward.core.image_rollout:
+    namespace: shop
+    running: "{{ running.containers }}"
+    published: "{{ published.images }}"
+  register: rolled
+
+- name: Stop following, with the tags put back
+  kubesteward.core.image_rollout:
+    namespace: shop
+    state: released
+    running: "{{ running.containers }}"
+"""
+
+RETURN = r"""
+verdicts:
+  description: One entry per container, in the order of O(running).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - workload: {kind: Deployment, name: web, api_version: apps/v1, owner: null}
+      container: app
+      image: quay.io/shop/web:1
+      verdict: stale
+      reason: digest_differs
+      message: quay.io/shop/web:1 now names sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+      running: [sha256:e258d248fda94c63753607f7c4494ee0fcbe92f1a76bfdac795c9d84101eb317]
+      published: sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+counts:
+  description: Containers by verdict.
+  returned: success
+  type: dict
+  sample: {current: 3, stale: 1, unknown: 0}
+rolled:
+  description: Containers whose owner was patched, or would be in check mode.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - workload: {kind: Deployment, name: web, api_version: apps/v1, owner: null}
+      container: app
+      owner: {kind: Deployment, name: web, api_version: apps/v1}
+      from: quay.io/shop/web:1
+      to: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+held:
+  description: Stale containers that were not rolled, with the same keys as RV(verdicts).
+  returned: success
+  type: list
+  elements: dict
+released:
+  description: Objects whose references were put back, with O(state=released).
+  returned: success
+  type: list
+  elements: dict
+starts:
+  description: Names of Starts whose Deployment does not have the Start's image yet. Without an operator somebody has to
+    apply them.
+  returned: success
+  type: list
+  elements: str
+  sample: [nginx]
+status:
+  description: What the Update's status is now, or would be in check mode, without the operator's own conditions.
+  returned: when an Update is named and exists
+  type: dict
+deleted:
+  description: Whether the Update was deleted, having done its work.
+  returned: success
+  type: bool
+table:
+  description: The verdicts as lines of a table.
+  returned: success
+  type: list
+  elements: str
+"""
+
+import copy
+import datetime
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
+
+
+def argument_spec() -> dict[str, t.Any]:
+    return {
+        **copy.deepcopy(AUTH_ARG_SPEC),
+        "namespace": {"required": True},
+        "state": {"choices": ["present", "released"], "default": "present"},
+        "update": {},
+        "update_resource": {"type": "dict"},
+        "running": {"type": "list", "elements": "dict", "required": True},
+        "published": {"type": "list", "elements": "dict", "default": []},
+        "dry_run": {"type": "bool", "default": False},
+        "delete_flag": {"type": "bool"},
+    }
+
+
+def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: str) -> execution.Pass:
+    """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
+    namespace = params["namespace"]
+    if params["state"] == "released":
+        return execution.release(cluster, namespace, params["running"], check_mode)
+    return execution.reconcile(cluster, namespace, params, check_mode, now)
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        done = run(module.params, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, now)
+    except StewardError as exc:
+        module.fail_json(**exc.as_result())
+    for warning in done.warnings:
+        module.warn(warning)
+    result = report.result(done, with_diff=module._diff)
+    if done.errors:
+        module.fail_json(msg=report.aggregated(done.errors), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,336 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pod_image_id
+short_description: Read which image digests the Pods of a namespace really run
+version_added: 1.0.0
+description:
+  - Looks at workloads, or at Pods and the workloads that control them, and returns for every container of the Pod
+    template what its live Pods run.
+  - Only Pods of the current revision count. Terminating ones, those on a lost node and those of an old revision are left
+    out and counted apart.
+  - It only reads. Its name is that of the article it comes from, hence no C(_info).
+options:
+  namespace:
+    description: Namespace to look at.
+    type: str
+    required: true
+  name:
+    description: Name of one Pod.
+    type: str
+  label_selectors:
+    description: Label selectors that Pods must match, all of them.
+    type: list
+    elements: str
+  workloads:
+    description: Workloads to look at, each by O(workloads[].name) or by O(workloads[].selector).
+    type: list
+    elements: dict
+    suboptions:
+      kind:
+        description: Kind of the workload. A V(Start) stands for the Deployment it gives.
+        type: str
+        choices: [Deployment, StatefulSet, DaemonSet, CronJob, Start]
+        required: true
+      name:
+        description: Name of the workload.
+        type: str
+      selector:
+        description: Selects workloads by their own labels, as C(matchLabels).
+        type: dict
+      api_version:
+        description: Accepted for the shape that this module itself returns; the kind says it already.
+        type: str
+  starts:
+    description: Look at the Deployments of every Start of the namespace.
+    type: bool
+    default: false
+  update:
+    description:
+      - Name of an Update. Its C(spec.targets) and C(spec.containers) say what to look at where no other option does, and
+        it is returned as RV(update).
+    type: str
+  updates:
+    description:
+      - Without O(update), take the first Update of the namespace, by name, if there is one. The names of the others are
+        returned as RV(others).
+    type: bool
+    default: false
+  containers:
+    description: Containers to look at, by name, instead of those that the Update names.
+    type: dict
+    suboptions:
+      follow:
+        description: Look at these only.
+        type: list
+        elements: str
+      ignore:
+        description: Never look at these.
+        type: list
+        elements: str
+notes:
+  - The options O(name), O(label_selectors), O(workloads) and O(starts) exclude each other. Without any of them, and
+    without targets of an Update, every Start of the namespace is looked at.
+seealso:
+  - module: kubesteward.core.registry_digest
+  - module: kubesteward.core.image_rollout
+author:
+  - kubesteward authors (@kubesteward)
+requirements:
+  - kubernetes >= 33
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubesteward.core.attributes
+  - kubesteward.core.attributes.reads
+"""
+
+EXAMPLES = r"""
+- name: What does every Start of the namespace run?
+  kubesteward.core.pod_image_id:
+    namespace: shop
+    starts: true
+  register: running
+
+- name: What do the Pods with these labels run?
+  kubesteward.core.pod_image_id:
+    namespace: shop
+    label_selectors:
+      - app=nginx-app
+
+- name: What do one StatefulSet and all Deployments of a team run?
+  kubesteward.core.pod_image_id:
+    namespace: shop
+    workloads:
+      - kind: StatefulSet
+        name: db
+      - kind: Deployment
+        selector:
+          matchLabels:
+            team: checkout
+"""
+
+RETURN = r"""
+containers:
+  description: One entry per container of each workload's Pod template.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    workload:
+      description: The workload, and the Start that owns it, if any.
+      type: dict
+      returned: success
+      sample: {kind: Deployment, name: nginx-sample, api_version: apps/v1, owner: null}
+    container:
+      description: Name of the container.
+      type: str
+      returned: success
+      sample: nginx-sample
+    type:
+      description: One of C(container), C(init) and C(sidecar).
+      type: str
+      returned: success
+      sample: container
+    path:
+      description: JSON pointer of the container in the object that a roll would patch.
+      type: str
+      returned: success
+      sample: /spec/template/spec/containers/0
+    image:
+      description: Image as in the Pod template.
+      type: str
+      returned: success
+      sample: quay.io/k_nakajima/nginx-sample:latest
+    spec_image:
+      description: Image in the object that a roll would patch; differs from RV(containers[].image) only for a Start that
+        has not been applied yet.
+      type: str
+      returned: success
+      sample: quay.io/k_nakajima/nginx-sample:latest
+    reference:
+      description: The reference that is followed.
+      type: str
+      returned: success
+      sample: quay.io/k_nakajima/nginx-sample:latest
+    pinned:
+      description: Digest of a reference without a tag, which nothing is followed for, else null.
+      type: str
+      returned: success
+    invalid:
+      description: What is wrong with the reference, else null.
+      type: str
+      returned: success
+    running:
+      description: What the live Pods run, most Pods first. Empty where there is no Pod, which is not an error.
+      type: list
+      elements: dict
+      returned: success
+      sample:
+        - image_id: quay.io/k_nakajima/nginx-sample@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+          digest: sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+          id_kind: manifest
+          pods: 1
+          ready: 1
+    waiting:
+      description: Number of Pods whose container has no image ID yet.
+      type: int
+      returned: success
+      sample: 0
+    waiting_reasons:
+      description: Why they wait, and how many.
+      type: dict
+      returned: success
+      sample: {}
+    excluded:
+      description: Number of Pods that were left out, by reason.
+      type: dict
+      returned: success
+      sample: {old_revision: 1}
+    platforms:
+      description: Platforms of the nodes the Pods run on. Read only where a runtime reports no registry digest.
+      type: list
+      elements: str
+      returned: success
+      sample: []
+    pull_secrets:
+      description: Names of the pull secrets of a live Pod.
+      type: list
+      elements: dict
+      returned: success
+      sample: [{namespace: shop, name: regcred}]
+    follow:
+      description: What an earlier roll wrote down, while the spec still carries its digest, else null.
+      type: dict
+      returned: success
+    rollout:
+      description: How far the workload's own rollout is.
+      type: dict
+      returned: success
+      sample: {complete: true, desired: 1, updated: 1, available: 1, replicas: 1, restarts: 0, failing: []}
+    controller:
+      description: Another controller that owns the workload and would undo a change, else null.
+      type: str
+      returned: success
+lookups:
+  description: The distinct references to look up, as option O(kubesteward.core.registry_digest#module:images) of
+    M(kubesteward.core.registry_digest) takes them.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{image: "quay.io/k_nakajima/nginx-sample:latest", pull_secrets: [], expect: [], resolve: [children]}]
+missing:
+  description: Workloads that were asked for by name and do not exist.
+  returned: success
+  type: list
+  elements: str
+  sample: [StatefulSet/db]
+update:
+  description: The Update that O(update) or O(updates) found, else null.
+  returned: success
+  type: dict
+others:
+  description: Names of the other Updates of the namespace, with O(updates).
+  returned: success
+  type: list
+  elements: str
+  sample: []
+image:
+  description: RV(containers[].image) of the first container.
+  returned: success
+  type: str
+image_id:
+  description: Image ID that most of its Pods run.
+  returned: success
+  type: str
+digest:
+  description: The digest in it.
+  returned: success
+  type: str
+"""
+
+import copy
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
+
+_WAYS = ("name", "label_selectors", "workloads", "starts")
+
+
+def argument_spec() -> dict[str, t.Any]:
+    workload = {
+        "kind": {"required": True, "choices": [*snapshot.WORKLOADS, "Start"]},
+        "name": {},
+        "selector": {"type": "dict"},
+        "api_version": {},
+    }
+    names = {"type": "list", "elements": "str"}
+    return {
+        **copy.deepcopy(AUTH_ARG_SPEC),
+        "namespace": {"required": True},
+        "name": {},
+        "label_selectors": {"type": "list", "elements": "str"},
+        "workloads": {"type": "list", "elements": "dict", "options": workload},
+        "starts": {"type": "bool", "default": False},
+        "update": {},
+        "updates": {"type": "bool", "default": False},
+        "containers": {"type": "dict", "options": {"follow": names, "ignore": dict(names)}},
+    }
+
+
+def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.Any]:
+    """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `list`."""
+    given = [way for way in _WAYS if params.get(way)]
+    if len(given) > 1:
+        raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
+    namespace = params["namespace"]
+    update, others = _update(params, reader)
+    spec = (update or {}).get("spec") or {}
+    if params.get("name") or params.get("label_selectors"):
+        selector = ",".join(params.get("label_selectors") or ())
+        seen = snapshot.read_pods(reader, namespace, params.get("name"), selector)
+    else:
+        entries = params.get("workloads") or ([] if params.get("starts") else spec.get("targets"))
+        seen = snapshot.read_targets(reader, namespace, snapshot.targets_of(entries or ()))
+    found = inventory.containers(seen, params.get("containers") or spec.get("containers") or {}, namespace)
+    inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
+    return {
+        "changed": False,
+        "containers": found,
+        "lookups": inventory.lookups(found),
+        "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
+        "update": update,
+        "others": others,
+        **inventory.first(found),
+    }
+
+
+def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[dict[str, t.Any] | None, list[str]]:
+    namespace = params["namespace"]
+    if params.get("update"):
+        return reader.get(INSTALL_GROUP, "Update", namespace, params["update"]), []
+    if not params.get("updates"):
+        return None, []
+    found = sorted(reader.list(INSTALL_GROUP, "Update", namespace), key=lambda item: item["metadata"]["name"])
+    return (found[0] if found else None), [item["metadata"]["name"] for item in found[1:]]
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    try:
+        result = run(module.params, Cluster.connect(module))
+    except StewardError as exc:
+        module.fail_json(**exc.as_result())
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

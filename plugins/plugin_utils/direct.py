@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Direct execution: a module's own `main()` in the controller's process.
+
+Starting a Python per module is what a pass costs, not its work. Where the target is the controller itself, the module
+runs in the task's worker (a fork of the controller, so nothing it does to its process outlives the task); in every
+other case the module is started as usual. KUBESTEWARD_DIRECT=0 in the controller's environment always starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import json
+import os
+import sys
+import typing as t
+from unittest import mock
+
+from ansible.module_utils import basic
+from ansible.plugins.action import ActionBase
+from ansible.vars.clean import remove_internal_keys
+
+_PROFILE = "legacy"
+_SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
+
+
+class DirectAction(ActionBase):
+    """Base of our action plugins; a subclass names its module, a fully qualified collection name."""
+
+    MODULE: t.ClassVar[str]
+    _supports_check_mode = True
+    _supports_async = True
+    _supports_diff = True
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        task_vars = task_vars or {}
+        result = super().run(tmp, task_vars)
+        if self._is_direct(task_vars):
+            result.update(self._run_here(task_vars))
+        else:
+            wrap_async = bool(self._task.async_val)
+            result.update(self._execute_module(module_name=self.MODULE, task_vars=task_vars, wrap_async=wrap_async))
+        return result
+
+    def _is_direct(self, task_vars: t.Mapping[str, t.Any]) -> bool:
+        if os.environ.get("KUBESTEWARD_DIRECT", "1").lower() in ("0", "no", "false", "off"):
+            return False
+        if self._connection.transport not in ("local", "ansible.builtin.local"):
+            return False
+        if self._task.async_val or self._connection.become:
+            return False
+        interpreter = self._templar.template(task_vars.get("ansible_python_interpreter", ""))
+        return interpreter in _SAME_INTERPRETER or _same_python(interpreter, sys.executable)
+
+    def _run_here(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        arguments = dict(self._task.args)
+        self._update_module_args(self.MODULE, arguments, task_vars)
+        environment: dict[str, str] = {}
+        self._compute_environment_string(environment)
+        namespace, collection, name = self.MODULE.split(".")
+        module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.modules.{name}")
+        output = io.StringIO()
+        # the worker is forked per task: these changes end with it
+        with (
+            mock.patch.dict(os.environ, environment),
+            _module_arguments(arguments),
+            contextlib.redirect_stdout(output),
+            contextlib.suppress(SystemExit),
+        ):
+            module.main()
+        answer = {"stdout": output.getvalue(), "stderr": "", "rc": 0}
+        if "profile" in inspect.signature(self._parse_returned_data).parameters:
+            result = self._parse_returned_data(answer, _PROFILE)
+        else:
+            result = self._parse_returned_data(answer)
+        remove_internal_keys(result)
+        return result
+
+
+def _same_python(left: str, right: str) -> bool:
+    """python and python3 of one folder are the same; links of two virtual environments to one file are not."""
+    left, right = os.path.abspath(left), os.path.abspath(right)
+    try:
+        return os.path.dirname(left) == os.path.dirname(right) and os.path.samefile(left, right)
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _module_arguments(arguments: dict[str, t.Any]) -> t.Iterator[None]:
+    """Give arguments to the next AnsibleModule as the module wrapper of this ansible-core would."""
+    wrapped = {"ANSIBLE_MODULE_ARGS": arguments}
+    with contextlib.ExitStack() as stack:
+        if hasattr(basic, "_ANSIBLE_PROFILE"):
+            from ansible.module_utils.common.json import Direction, get_module_encoder
+
+            encoder = get_module_encoder(_PROFILE, Direction.CONTROLLER_TO_MODULE)
+            blob = json.dumps(wrapped, cls=encoder)
+            stack.enter_context(mock.patch.object(basic, "_ANSIBLE_PROFILE", _PROFILE))
+        else:
+            from ansible.parsing.ajson import AnsibleJSONEncoder
+
+            blob = json.dumps(wrapped, cls=AnsibleJSONEncoder, vault_to_text=True)
+        stack.enter_context(mock.patch.object(basic, "_ANSIBLE_ARGS", blob.encode()))
+        yield
