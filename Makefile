@@ -1,0 +1,96 @@
+# `make` alone lists the targets. Every target that needs the virtual environment makes it first.
+PYTHON ?= python3
+ONLY ?=
+IMG ?= kubesteward:1.0.0
+BASE_IMAGE ?= quay.io/operator-framework/ansible-operator:v1.42.3
+CONTAINER_TOOL ?= $(firstword $(notdir $(shell command -v docker podman buildah 2>/dev/null)))
+ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
+
+BIN := .venv/bin
+STAMP := .cache/setup.stamp
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONPATH := $(CURDIR)/.cache/collections:$(CURDIR)/tests
+
+# An exported KUBECONFIG may be somebody's production: tests, demo and bench ask the testbed instead.
+ISOLATED := env -u KUBECONFIG
+TESTBED := $(ISOLATED) $(BIN)/python -m testbed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lint format unit integration molecule test test-long bench demo testbed-up testbed-down \
+	testbed-status run build image install uninstall clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make the virtual environment and fetch the collections
+	@$(PYTHON) hack/setup.py
+
+$(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
+	@$(PYTHON) hack/setup.py
+	@touch $@
+
+lint: $(STAMP) ## check style: ruff, yamllint, ansible-lint, kustomize
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/yamllint --strict .
+	$(BIN)/ansible-lint
+	$(BIN)/antsibull-changelog lint
+	@if command -v kubectl >/dev/null; then set -e; for folder in $(patsubst %/,%,$(dir $(wildcard config/*/kustomization.yaml))); do \
+		echo "kubectl kustomize $$folder"; kubectl kustomize $$folder >/dev/null; done; \
+	else echo "kubectl is missing: config/ was not rendered"; fi
+
+format: $(STAMP) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(STAMP) ## run the unit tests, with coverage
+	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term
+
+integration: $(STAMP) ## run the integration tests on the testbed
+	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
+
+molecule: $(STAMP) ## run the Molecule scenarios on the testbed
+	@environment="$$($(TESTBED) status)" && eval "$$(echo "$$environment" | grep '^export ')" && $(BIN)/molecule test --all
+
+test: $(STAMP) ## run lint, unit tests, testbed, integration tests and Molecule, with a table of times
+	@$(ISOLATED) $(BIN)/python hack/test.py
+
+test-long: $(STAMP) ## run the tests that take minutes
+	$(ISOLATED) $(BIN)/pytest tests/unit tests/integration -m long
+
+bench: $(STAMP) ## measure what a pass costs; ONLY=name,... for some of it
+	$(ISOLATED) $(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+demo: $(STAMP) ## watch a Pod move to the image pushed a moment ago
+	@$(ISOLATED) $(BIN)/python hack/demo.py
+
+testbed-up: $(STAMP) ## start a real cluster and registry on this machine
+	@$(TESTBED) up
+
+testbed-down: $(STAMP) ## stop just what testbed-up started
+	@$(TESTBED) down
+
+testbed-status: $(STAMP) ## say what runs, and how to reach it
+	@$(TESTBED) status
+
+run: $(STAMP) ## run ansible-operator on this machine against the cluster of your KUBECONFIG
+	@test -n "$(ANSIBLE_OPERATOR)" || { echo "ansible-operator is not on PATH. Take the file for this machine from the releases of \
+	operator-framework/ansible-operator-plugins (v1.42.3), make it executable, then: make run ANSIBLE_OPERATOR=./ansible-operator" >&2; exit 1; }
+	$(ANSIBLE_OPERATOR) run --watches-file=watches.yaml
+
+build: $(STAMP) ## build the collection into dist/
+	@rm -rf dist
+	$(BIN)/ansible-galaxy collection build --output-path dist
+
+image: build ## build the operator's image with docker, podman or buildah
+	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
+	$(CONTAINER_TOOL) build --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMG) .
+
+install: ## put the CRDs into the cluster of your KUBECONFIG
+	kubectl apply --server-side -k config/crd
+
+uninstall: ## take the CRDs, and every resource of theirs, out of it
+	kubectl delete --ignore-not-found -k config/crd
+
+clean: ## remove what setup and the checks made; a testbed stays as it is
+	rm -rf .venv .cache/collections $(STAMP) .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
