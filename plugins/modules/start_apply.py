@@ -1,0 +1,158 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: start_apply
+short_description: Give every Start its Deployment
+version_added: 1.0.0
+description:
+  - Applies the Deployment that a Start describes, and writes the Start's status.
+  - The Deployment is applied on the server's side with the field manager C(kubesteward), after a dry run of the same
+    request has shown that it would change something. Fields that others manage survive.
+  - Of two Starts with one C(spec.name) the older has the Deployment; the other is reported as a conflict and changes nothing.
+options:
+  namespace:
+    description: Namespace of the Starts and of their Deployments.
+    type: str
+    required: true
+  start:
+    description: Name of one Start. Without it, and without O(spec), every Start of the namespace is applied.
+    type: str
+  starts:
+    description: Names of several Starts.
+    type: list
+    elements: str
+  spec:
+    description: What a Start's C(spec) would say, for a Deployment without a Start.
+    type: dict
+    suboptions:
+      name:
+        description: Gives the Deployment the name C(<name>-sample).
+        type: str
+        default: nginx
+      image:
+        description: Image reference of the container.
+        type: str
+        default: quay.io/k_nakajima/nginx-sample:latest
+      replicas:
+        description: Number of Pods.
+        type: int
+        default: 1
+      resources:
+        description: Resources of the container, C(limits) and C(requests).
+        type: dict
+      image_pull_secrets:
+        description: Names of Secrets with which the nodes pull the image.
+        type: list
+        elements: str
+      port:
+        description: Port that the container listens on.
+        type: int
+        default: 8080
+      readiness:
+        description: Readiness probe of the container.
+        type: str
+        choices: [tcp, none]
+        default: tcp
+seealso:
+  - module: kubesteward.core.image_rollout
+author:
+  - kubesteward authors (@kubesteward)
+requirements:
+  - kubernetes >= 33
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubesteward.core.attributes
+  - kubesteward.core.attributes.writes
+"""
+
+EXAMPLES = r"""
+- name: Apply every Start of the namespace
+  kubesteward.core.start_apply:
+    namespace: shop
+
+- name: Apply one of them
+  kubesteward.core.start_apply:
+    namespace: shop
+    start: start-sample
+
+- name: Run the image without a Start
+  kubesteward.core.start_apply:
+    namespace: shop
+    spec:
+      name: web
+      image: quay.io/shop/web:1
+"""
+
+RETURN = r"""
+starts:
+  description: One entry per Start, or one for O(spec).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {start: start-sample, deployment: nginx-sample, state: applied, msg: null, digest: null, ready: 0}
+missing:
+  description: Starts that were asked for by name and do not exist.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+"""
+
+import copy
+import datetime
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+from ansible_collections.kubesteward.core.plugins.module_utils import apply_starts
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images.report import aggregated
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
+
+
+def argument_spec() -> dict[str, t.Any]:
+    spec = {
+        "name": {"default": "nginx"},
+        "image": {"default": "quay.io/k_nakajima/nginx-sample:latest"},
+        "replicas": {"type": "int", "default": 1},
+        "resources": {"type": "dict"},
+        "image_pull_secrets": {"type": "list", "elements": "str", "no_log": False},
+        "port": {"type": "int", "default": 8080},
+        "readiness": {"choices": ["tcp", "none"], "default": "tcp"},
+    }
+    return {
+        **copy.deepcopy(AUTH_ARG_SPEC),
+        "namespace": {"required": True},
+        "start": {},
+        "starts": {"type": "list", "elements": "str"},
+        "spec": {"type": "dict", "options": spec},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("start", "starts", "spec")]
+    )
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        done = apply_starts.run(Cluster.connect(module), module.params, module.check_mode, now)
+    except StewardError as exc:
+        module.fail_json(**exc.as_result())
+    for warning in done.warnings:
+        module.warn(warning)
+    result = {"changed": done.changed, "starts": done.starts, "missing": done.missing}
+    if module._diff:
+        result["diff"] = done.diff
+    if done.errors:
+        module.fail_json(msg=aggregated(done.errors), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
