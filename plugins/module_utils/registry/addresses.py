@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which hosts and addresses are special: loopback, link-local, the metadata services of clouds. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+
+# Addresses where clouds serve instance credentials outside of the link-local ranges.
+_METADATA = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+)
+_METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
+
+
+def split_host(host: str) -> tuple[str, str]:
+    """`host[:port]` -> (name in lower case without brackets, port or an empty string)."""
+    if host.startswith("["):
+        name, _bracket, port = host[1:].partition("]")
+        return name.lower(), port.lstrip(":")
+    if host.count(":") > 1:
+        return host.lower(), ""
+    name, _colon, port = host.partition(":")
+    return name.lower(), port
+
+
+def as_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that `name` is, an IPv4 address mapped into IPv6 unwrapped; None for other names."""
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+def is_loopback(host: str) -> bool:
+    """True for localhost, 127.0.0.0/8 and ::1, with or without a port."""
+    name = split_host(host)[0]
+    address = as_address(name)
+    return name == "localhost" or (address is not None and address.is_loopback)
+
+
+def is_forbidden(name: str) -> bool:
+    """True where nothing is ever sent: link-local, multicast, unspecified addresses and metadata services."""
+    address = as_address(name)
+    if address is None:
+        return name.lower().rstrip(".") in _METADATA_NAMES
+    return address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA

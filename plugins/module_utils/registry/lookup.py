@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the module's parameters to queries, and from their answers to its result. Pure but for `resolve_all`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch, hosts
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
+    Credential,
+    DockerConfig,
+    helper_for,
+    matching,
+)
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import Facts
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import parse_platform, pick
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query, Wanted
+
+ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What holds for every entry.
+
+    :ivar explicit: user name and password given to the module, sent to the registry itself and never to a mirror
+    :ivar configs: docker configurations for all entries, in order
+    """
+
+    rules: tuple[hosts.RegistryRule, ...] = ()
+    allowed: tuple[str, ...] | None = None
+    explicit: Credential | None = None
+    configs: tuple[DockerConfig, ...] = ()
+    children: bool = False
+    config: bool = False
+    anonymous_fallback: bool = True
+
+
+@dataclasses.dataclass
+class Entry:
+    """One item of `images`, read; `error` where it cannot be looked up."""
+
+    image: str
+    platform: str | None = None
+    secrets: tuple[tuple[str, str], ...] = ()
+    reference: Reference | None = None
+    error: StewardError | None = None
+    query: Query | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[str, str]] | None) -> Entry:
+    """Read a reference, or a dict with `image`, `pull_secrets`, `platform`; the other arguments are defaults."""
+    data = item if isinstance(item, dict) else {"image": item}
+    image = data.get("image")
+    entry = Entry(image if isinstance(image, str) else "")
+    try:
+        unknown = sorted(str(key) for key in set(data) - ENTRY_KEYS)
+        if unknown:
+            raise _bad(
+                f"an entry of 'images' has the unknown key {unknown[0]!r}; known are {', '.join(sorted(ENTRY_KEYS))}"
+            )
+        if not isinstance(image, str):
+            raise _bad("an entry of 'images' must be a reference, or a dict with a reference as 'image'")
+        own = data.get("pull_secrets")
+        entry.secrets = _secret_names([*(own or ()), *(secrets or ())] if isinstance(own, (list, type(None))) else own)
+        entry.reference = parse(image)
+        wanted = data.get("platform") or platform
+        if wanted is not None and not isinstance(wanted, str):
+            raise _bad(f"{image}: 'platform' must be text such as linux/arm64")
+        entry.platform = parse_platform(wanted) if wanted else None
+    except StewardError as exc:
+        entry.error = exc
+    return entry
+
+
+def _bad(message: str) -> StewardError:
+    return StewardError(message, reason="invalid_reference")
+
+
+def _secret_names(items: t.Any) -> tuple[tuple[str, str], ...]:
+    names = []
+    for item in items if isinstance(items, list) else [None]:
+        pair = (item.get("namespace"), item.get("name")) if isinstance(item, dict) else (None, None)
+        if not all(isinstance(text, str) and text for text in pair):
+            raise _bad("'pull_secrets' must be a list of dicts with 'namespace' and 'name'")
+        names.append(t.cast("tuple[str, str]", pair))
+    return tuple(dict.fromkeys(names))
+
+
+def plan(entry: Entry, secrets: t.Mapping[tuple[str, str], DockerConfig], settings: Settings) -> None:
+    """Find out where and with what `entry` is looked up; sets `query`, or `error`."""
+    if entry.error is not None:
+        return
+    reference = t.cast(Reference, entry.reference)
+    configs = [*(secrets[name] for name in entry.secrets), *settings.configs]
+    entry.warnings = tuple(problem for config in configs for problem in config.problems)
+    try:
+        if not hosts.is_allowed(reference, settings.allowed):
+            raise StewardError(f"{reference.domain} is not one of the allowed registries", reason="forbidden_registry")
+        places = tuple(
+            Place(endpoint, _candidates(endpoint, configs, settings.explicit))
+            for endpoint in hosts.endpoints(reference, settings.rules)
+        )
+    except StewardError as exc:
+        entry.error = exc
+        return
+    entry.query = Query(reference, places, settings.anonymous_fallback)
+
+
+def _candidates(
+    endpoint: hosts.Endpoint, configs: t.Sequence[DockerConfig], explicit: Credential | None
+) -> tuple[Credential | HelperAsk, ...]:
+    found: list[Credential | HelperAsk] = [] if explicit is None or endpoint.mirror else [explicit]
+    for config in configs:
+        helper = helper_for(config, endpoint.host)
+        if helper:
+            found.append(HelperAsk(*helper, config.source))
+        found += matching([config], endpoint.host, endpoint.repository)
+    return tuple(dict.fromkeys(found))
+
+
+def jobs_for(entries: t.Sequence[Entry], settings: Settings) -> dict[Query, batch.Job]:
+    """One job for each distinct query, which reads what any of its entries wants."""
+    platforms: dict[Query, set[str | None]] = {}
+    for entry in entries:
+        if entry.query is not None:
+            platforms.setdefault(entry.query, set()).add(entry.platform)
+    jobs = {}
+    for query, wanted in platforms.items():
+        named = sorted(platform for platform in wanted if platform)
+        # an entry without a platform wants the config of every child
+        chosen = () if None in wanted else tuple(named)
+        jobs[query] = batch.Job(query, Wanted(settings.children or bool(named), settings.config, chosen))
+    return jobs
+
+
+def resolve_all(
+    entries: t.Sequence[Entry],
+    settings: Settings,
+    resolve: batch.Resolve,
+    concurrency: int,
+    timeout: float,
+    deadline: float | None,
+) -> list[dict[str, t.Any]]:
+    """Look every entry up and describe each, in order."""
+    jobs = jobs_for(entries, settings)
+    batch.run(list(jobs.values()), resolve, concurrency, timeout, deadline)
+    counted: set[int] = set()
+    results = []
+    for entry in entries:
+        job = jobs[entry.query] if entry.query is not None else None
+        results.append(describe(entry, job, settings, first=id(job) not in counted))
+        counted.add(id(job))
+    return results
+
+
+def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: bool = True) -> dict[str, t.Any]:
+    """The result of one entry: plain data, no secret; `first` where the look-up's requests count for it."""
+    result: dict[str, t.Any] = {
+        "image": entry.image,
+        "state": "unknown",
+        "elapsed": 0.0,
+        "requests_made": 0,
+        "cached": False,
+    }
+    if entry.reference is not None:
+        reference = entry.reference
+        result.update(registry=reference.registry, repository=reference.repository, tag=reference.tag)
+        result.update(pinned_digest=reference.digest)
+    error = entry.error or (job.error if job else None)
+    warnings = list(entry.warnings)
+    if job is not None:
+        trace = job.trace
+        result.update(
+            elapsed=round(job.elapsed, 4), requests_made=trace.requests if first else 0, source_host=trace.host
+        )
+        result.update(credential_source=trace.source, ratelimit_remaining=trace.ratelimit_remaining)
+        warnings += trace.warnings
+        if trace.refused and error is None:
+            warnings.append(f"credential_rejected: {', '.join(trace.refused)}")
+        result["credential_rejected"] = list(trace.refused)
+    if error is not None:
+        result.update(error.as_result())
+        if entry.warnings and error.reason in ("unauthorized", "not_found"):
+            result["msg"] += f"; {'; '.join(entry.warnings)}"
+    elif job is not None and job.found is not None and entry.reference is not None:
+        result.update(state="found", digest=job.found.digest, media_type=job.found.media_type)
+        result["reference"] = entry.reference.at(job.found.digest)
+        if job.found.facts is not None:
+            result.update(_facts(entry, job.found.digest, job.found.facts, settings, warnings))
+    result["warnings"] = list(dict.fromkeys(warnings))
+    return result
+
+
+def _facts(entry: Entry, digest: str, facts: Facts, settings: Settings, warnings: list[str]) -> dict[str, t.Any]:
+    result: dict[str, t.Any] = {"cached": facts.cached}
+    children = facts.children
+    if children is None:
+        result["platform_digest"] = digest if entry.platform else None
+        result["children"] = []
+        if settings.config:
+            result["config_digest"] = facts.configs.get(digest)
+        return result
+    result["children"] = [
+        {
+            "platform": child.platform,
+            "digest": child.digest,
+            "media_type": child.media_type,
+            "size": child.size,
+            **({"config_digest": facts.configs[child.digest]} if child.digest in facts.configs else {}),
+        }
+        for child in children
+    ]
+    chosen = pick(children, entry.platform) if entry.platform else None
+    if entry.platform and chosen is None:
+        have = ", ".join(sorted({child.platform for child in children if child.platform})) or "none that are named"
+        warnings.append(f"{entry.image}: no child for platform {entry.platform}; there are: {have}")
+    result["platform_digest"] = chosen.digest if chosen else None
+    if settings.config:
+        only = chosen or (children[0] if len(children) == 1 and not entry.platform else None)
+        result["config_digest"] = facts.configs.get(only.digest) if only else None
+    return result
+
+
+def deadline_at(seconds: float | None) -> float | None:
+    """The moment of `time.monotonic` that is `seconds` away."""
+    return None if seconds is None else time.monotonic() + seconds

@@ -1,0 +1,452 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only file that talks to registries: connections, proxies, TLS, redirects, retries, pauses. Import it lazily."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import os
+import random
+import threading
+import time
+import typing as t
+import urllib.parse
+
+import requests
+import requests.adapters
+import requests.models
+import requests.structures
+import requests.utils
+import urllib3
+import urllib3.connection
+import urllib3.connectionpool
+import urllib3.exceptions
+import urllib3.util.ssl_
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
+    is_forbidden,
+    is_loopback,
+)
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import Response
+
+MAX_REDIRECTS = 5
+MAX_PAUSE = 5.0
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class ForbiddenAddress(urllib3.exceptions.HTTPError):
+    """A name led to an address that nothing is sent to."""
+
+
+def _guarded(sock: t.Any) -> t.Any:
+    # Checked on the open connection, so no trick of the name server gets past it.
+    peer = sock.getpeername()[0]
+    if is_forbidden(peer):
+        sock.close()
+        raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
+    return sock
+
+
+class _HttpConnection(urllib3.connection.HTTPConnection):
+    def _new_conn(self) -> t.Any:
+        return _guarded(super()._new_conn())
+
+
+class _HttpsConnection(urllib3.connection.HTTPSConnection):
+    def _new_conn(self) -> t.Any:
+        return _guarded(super()._new_conn())
+
+
+class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
+    ConnectionCls = _HttpConnection
+
+
+class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
+    ConnectionCls = _HttpsConnection
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
+
+    def __init__(self, tls: Tls, connections: int) -> None:
+        self._tls = tls
+        super().__init__(pool_connections=2, pool_maxsize=connections, max_retries=0)
+
+    def _context(self) -> t.Any:
+        if not (self._tls.ca_cert or self._tls.client_cert):
+            return None
+        context = urllib3.util.ssl_.create_urllib3_context()
+        if self._tls.ca_cert:
+            context.load_verify_locations(cafile=self._tls.ca_cert)
+        if self._tls.client_cert:
+            context.load_cert_chain(self._tls.client_cert, self._tls.client_key)
+        return context
+
+    def init_poolmanager(self, *args: t.Any, **kwargs: t.Any) -> None:
+        context = self._context()
+        if context is not None:
+            kwargs["ssl_context"] = context
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+
+    def proxy_manager_for(self, proxy: str, **kwargs: t.Any) -> t.Any:
+        context = self._context()
+        if context is not None:
+            kwargs["ssl_context"] = context
+        return super().proxy_manager_for(proxy, **kwargs)
+
+
+@dataclasses.dataclass
+class Channel:
+    """What all requests to one scheme and host share."""
+
+    base: str
+    adapter: _Adapter
+    verify: bool | str
+    proxies: dict[str, str]
+    places: threading.BoundedSemaphore
+    paused_until: float = 0.0
+    answered: bool = False
+    dead: str | None = None
+
+
+class Progress(t.Protocol):
+    """Who watches a request."""
+
+    def on_request(self) -> None: ...
+
+    def on_wait(self, seconds: float) -> None: ...
+
+
+class _Unwatched:
+    def on_request(self) -> None:
+        return None
+
+    def on_wait(self, seconds: float) -> None:
+        return None
+
+
+_UNWATCHED = _Unwatched()
+
+
+@dataclasses.dataclass(frozen=True)
+class Sending:
+    """One request on its way; `check` sees the URL of every hop, `progress` is told of each."""
+
+    method: str
+    url: str
+    headers: t.Mapping[str, str] = dataclasses.field(repr=False)
+    tls: Tls
+    max_body: int
+    body: str | None = dataclasses.field(repr=False)
+    check: t.Callable[[str], None] | None
+    progress: Progress
+
+
+def environment_proxies(url: str) -> dict[str, str]:
+    """Proxies of the environment for `url`; `NO_PROXY` knows names, suffixes, addresses and CIDR ranges."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    if is_loopback(host) or _in_ranges(host, os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""):
+        return {}
+    return t.cast("dict[str, str]", requests.utils.get_environ_proxies(url))
+
+
+def _in_ranges(host: str, no_proxy: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    for item in no_proxy.split(","):
+        try:
+            if address in ipaddress.ip_network(item.strip().strip("[]"), strict=False):
+                return True
+        except ValueError:
+            continue
+    return False
+
+
+def _origin(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+
+
+class Client:
+    """Sends requests for one call of the module; safe to use from many threads.
+
+    :param timeout: seconds for a connection and for each wait for data
+    :param retries: tries for one request, the first included
+    :param concurrency: requests under way to one host at most
+    :param deadline: moment of `clock` at which everything ends, or None
+    """
+
+    def __init__(
+        self,
+        timeout: float = 10.0,
+        retries: int = 3,
+        concurrency: int = 8,
+        deadline: float | None = None,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.timeout, self.retries, self.concurrency, self.deadline = timeout, max(1, retries), concurrency, deadline
+        self.clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._channels: dict[tuple[str, Tls], Channel] = {}
+        self.requests_made = 0
+
+    def close(self) -> None:
+        """Close idle connections."""
+        with self._lock:
+            for channel in self._channels.values():
+                channel.adapter.close()
+
+    def channel(self, base: str, tls: Tls) -> Channel:
+        """The channel to a base URL, made on first use.
+
+        :raises StewardError: reason `tls_error` for unreadable certificate files
+        """
+        key = base, tls
+        found = self._channels.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            if key not in self._channels:
+                self._channels[key] = self._open(base, tls)
+            return self._channels[key]
+
+    def _open(self, base: str, tls: Tls) -> Channel:
+        try:
+            adapter = _Adapter(tls, self.concurrency)
+        except (OSError, ValueError) as exc:
+            names = ", ".join(name for name in (tls.ca_cert, tls.client_cert, tls.client_key) if name)
+            raise StewardError(
+                f"certificate files for {base} cannot be read ({names}): {exc.__class__.__name__}", reason="tls_error"
+            ) from exc
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        verify: bool | str = bundle if tls.verify else False
+        return Channel(base, adapter, verify, environment_proxies(base), threading.BoundedSemaphore(self.concurrency))
+
+    def remaining(self) -> float:
+        """Seconds until the deadline.
+
+        :raises StewardError: reason `unreachable` where it has passed
+        """
+        if self.deadline is None:
+            return float("inf")
+        left = self.deadline - self.clock()
+        if left <= 0:
+            raise StewardError(
+                "the deadline of the call was reached before the registry answered", reason="unreachable"
+            )
+        return left
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: t.Mapping[str, str],
+        tls: Tls,
+        max_body: int,
+        body: str | None = None,
+        check: t.Callable[[str], None] | None = None,
+        progress: Progress = _UNWATCHED,
+    ) -> Response:
+        """Send one request, again where that can help, and return its answer.
+
+        :param check: called with the URL of every hop; raises StewardError to refuse it
+        :param progress: is told of each request on the wire, and of each pause
+        :raises StewardError: reason `unreachable`, `tls_error` or `rate_limited` (key `retry_after`, seconds)
+        """
+        channel = self.channel(_origin(url), tls)
+        for attempt in range(self.retries):
+            last = attempt == self.retries - 1
+            self._await_turn(channel, progress)
+            try:
+                answer = self._follow(channel, Sending(method, url, headers, tls, max_body, body, check, progress))
+            except requests.exceptions.RequestException as exc:
+                self._judge(channel, exc, last)
+            except urllib3.exceptions.HTTPError as exc:
+                self._judge(channel, exc, last)
+            else:
+                channel.answered = True
+                if answer.status not in _RETRIED:
+                    return answer
+                self._pause(channel, answer, attempt, last)
+            self._nap(_backoff(attempt), progress)
+        raise AssertionError("the last try either returns or raises")
+
+    def _await_turn(self, channel: Channel, progress: Progress) -> None:
+        self.remaining()
+        if channel.dead:
+            raise StewardError(channel.dead, reason="unreachable")
+        left = channel.paused_until - self.clock()
+        if left > MAX_PAUSE:
+            raise _rate_limited(channel.base, left)
+        if left > 0:
+            self._nap(left, progress)
+
+    def _nap(self, seconds: float, progress: Progress) -> None:
+        seconds = max(0.0, min(seconds, self.remaining()))
+        progress.on_wait(seconds)
+        self._sleep(seconds)
+
+    def _pause(self, channel: Channel, answer: Response, attempt: int, last: bool) -> None:
+        asked = pause_asked(answer, time.time())
+        limited = answer.status == 429
+        seconds = asked if asked is not None else _backoff(attempt + (1 if limited else 0))
+        if limited or asked is not None:
+            channel.paused_until = max(channel.paused_until, self.clock() + seconds)
+        if seconds > MAX_PAUSE or (last and limited):
+            raise _rate_limited(channel.base, seconds)
+        if last:
+            raise StewardError(
+                f"{channel.base} cannot answer now (HTTP {answer.status})", reason="unreachable", status=answer.status
+            )
+
+    def _judge(self, channel: Channel, exc: Exception, last: bool) -> None:
+        """Raise what `exc` means, or return where another try can help."""
+        causes = _causes(exc)
+        forbidden = next((cause for cause in causes if isinstance(cause, ForbiddenAddress)), None)
+        if forbidden:
+            raise StewardError(f"{channel.base}: {forbidden}", reason="forbidden_registry") from exc
+        if any(isinstance(cause, (requests.exceptions.SSLError, urllib3.exceptions.SSLError)) for cause in causes):
+            raise StewardError(f"TLS with {channel.base} failed: {_tls_text(causes)}", reason="tls_error") from exc
+        timed_out = any(_is_timeout(cause) for cause in causes)
+        what = f"did not answer within {self.timeout:g} s" if timed_out else _connection_text(causes)
+        if timed_out or last:
+            if not channel.answered:
+                channel.dead = f"{channel.base} {what}"
+            raise StewardError(f"{channel.base} {what}", reason="unreachable") from exc
+
+    def _follow(self, channel: Channel, sending: Sending) -> Response:
+        for _hop in range(MAX_REDIRECTS + 1):
+            if sending.check:
+                sending.check(sending.url)
+            answer = self._once(channel, sending)
+            target = answer.get("location") if answer.status in _REDIRECTS else ""
+            if not target:
+                return answer
+            sending = _redirected(sending, urllib.parse.urljoin(sending.url, target))
+            channel = self.channel(_origin(sending.url), sending.tls)
+        raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
+
+    def _once(self, channel: Channel, sending: Sending) -> Response:
+        prepared = requests.models.PreparedRequest()
+        prepared.method, prepared.url, prepared.body = sending.method, sending.url, sending.body
+        prepared.headers = requests.structures.CaseInsensitiveDict(sending.headers)
+        sending.progress.on_wait(self.timeout)
+        if not channel.places.acquire(timeout=self.timeout * 2):
+            raise StewardError(f"{channel.base} is busy with earlier requests for too long", reason="unreachable")
+        try:
+            wait = min(self.timeout, self.remaining())
+            sending.progress.on_request()
+            with self._lock:
+                self.requests_made += 1
+            answer = channel.adapter.send(
+                prepared, stream=True, timeout=(wait, wait), verify=channel.verify, proxies=channel.proxies
+            )
+            data = _read(answer.raw, sending)
+        finally:
+            channel.places.release()
+        lowered = {name.lower(): value for name, value in answer.raw.headers.items()}
+        return Response(
+            answer.status_code, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body
+        )
+
+
+def _redirected(sending: Sending, target: str) -> Sending:
+    """The next hop; another scheme, host or port gets no credential, no client certificate and full verification."""
+    if _origin(target) == _origin(sending.url):
+        return dataclasses.replace(sending, url=target)
+    _check_hop(sending.url, target)
+    if sending.body is not None:
+        raise StewardError(
+            f"{_origin(sending.url)} sends a credential on to another host, which is not followed",
+            reason="unauthorized",
+        )
+    headers = {name: value for name, value in sending.headers.items() if name.lower() != "authorization"}
+    tls = dataclasses.replace(sending.tls, verify=True, client_cert=None, client_key=None)
+    return dataclasses.replace(sending, url=target, headers=headers, tls=tls)
+
+
+def _read(raw: t.Any, sending: Sending) -> bytes:
+    """The body, at most one byte more than is wanted; the connection goes back to the pool or is closed."""
+    parts, size, whole = [], 0, sending.method == "HEAD"
+    try:
+        while not whole and size <= sending.max_body:
+            part = raw.read(min(65536, sending.max_body + 1 - size), decode_content=True)
+            parts.append(part)
+            size += len(part)
+            whole = not part
+    finally:
+        if not whole:
+            raw.close()
+        raw.release_conn()
+    return b"".join(parts)
+
+
+def _check_hop(url: str, target: str) -> None:
+    try:
+        parts = urllib.parse.urlsplit(target)
+        name, _port = parts.hostname or "", parts.port
+    except ValueError:
+        name, parts = "", urllib.parse.urlsplit("")
+    if parts.scheme not in ("http", "https") or not name or is_forbidden(name):
+        raise StewardError(
+            f"{_origin(url)} redirects to where nothing is sent: {name or 'not a URL'}", reason="forbidden_registry"
+        )
+    if url.startswith("https:") and parts.scheme == "http":
+        raise StewardError(
+            f"{_origin(url)} redirects from https to plain http, which is not followed", reason="tls_error"
+        )
+
+
+def _rate_limited(base: str, seconds: float) -> StewardError:
+    whole = max(1, round(seconds))
+    return StewardError(
+        f"{base} asks for a pause of {whole} s; try again after it", reason="rate_limited", retry_after=whole
+    )
+
+
+def _backoff(attempt: int) -> float:
+    return min(2.0, 0.2 * 2**attempt) * random.uniform(0.75, 1.25)
+
+
+def _causes(exc: BaseException) -> list[BaseException]:
+    """`exc` and what it wraps, in requests' and urllib3's various places."""
+    found: list[BaseException] = []
+    queue: list[t.Any] = [exc]
+    while queue and len(found) < 20:
+        item = queue.pop(0)
+        if isinstance(item, BaseException) and item not in found:
+            found.append(item)
+            queue += [item.__cause__, item.__context__, getattr(item, "reason", None), *item.args]
+    return found
+
+
+def _is_timeout(cause: BaseException) -> bool:
+    # a refused connection is a kind of connection time-out in urllib3's hierarchy
+    if isinstance(cause, urllib3.exceptions.NewConnectionError):
+        return False
+    return isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError))
+
+
+def _tls_text(causes: t.Iterable[BaseException]) -> str:
+    message = next((text for text in (getattr(cause, "verify_message", "") for cause in causes) if text), "")
+    return f"certificate verify failed: {message}" if message else "no agreement (is this a plain HTTP registry?)"
+
+
+def _connection_text(causes: t.Iterable[BaseException]) -> str:
+    names = [type(cause).__name__ for cause in causes]
+    if "NameResolutionError" in names or "gaierror" in names:
+        return "has a name that does not resolve"
+    if "ConnectionRefusedError" in names:
+        return "refuses the connection"
+    if "ProxyError" in names:
+        return "cannot be reached through the proxy of the environment"
+    return "breaks the connection"
