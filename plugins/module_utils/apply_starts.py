@@ -21,11 +21,10 @@ Object = dict[str, t.Any]
 
 @dataclasses.dataclass
 class Done:
-    """What was done, or would be in check mode; `starts` and `missing` as documented for start_apply."""
+    """What was done, or would be in check mode; `starts` as documented for start_apply."""
 
     changed: bool = False
     starts: list[Object] = dataclasses.field(default_factory=list)
-    missing: list[str] = dataclasses.field(default_factory=list)
     diff: list[Object] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
     errors: list[str] = dataclasses.field(default_factory=list)
@@ -37,21 +36,14 @@ def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: 
     done = Done()
     if spec:
         wanted = [_without_resource(spec)]
-        names = [snapshot.Target("Deployment", snapshot.deployment_name(wanted[0]))]
-        seen = snapshot.read_targets(cluster, namespace, names)
-        everyone: list[Object] = []
+        target = snapshot.Target("Deployment", snapshot.deployment_name(wanted[0]))
+        seen = snapshot.read_targets(cluster, namespace, [target])
     else:
         seen = snapshot.read_targets(cluster, namespace, [snapshot.Target("Start")])
-        everyone = list(seen.starts)
-        wanted = _select(everyone, params, done)
-    digests = _digests(seen, namespace)
-    live = {item["metadata"]["name"]: item for item in seen.workloads}
+        wanted = _select(seen.starts, params, done)
+    applier = _Applier(cluster, namespace, seen, check_mode, now, done)
     for start in wanted:
-        deployment = live.get(snapshot.deployment_name(start))
-        problem = starts.conflict(start, everyone, deployment)
-        if problem:
-            done.warnings.append(f"{_title(start)}: {problem}")
-        _one(cluster, namespace, start, deployment, problem, digests, check_mode, now, done)
+        applier.one(start)
     return done
 
 
@@ -61,97 +53,91 @@ def _without_resource(spec: t.Mapping[str, t.Any]) -> Object:
     return {"metadata": {}, "spec": found}
 
 
-def _select(everyone: list[Object], params: t.Mapping[str, t.Any], done: Done) -> list[Object]:
-    names = [params["start"]] if params["start"] else params["starts"]
-    if names is None:
-        return everyone
+def _select(everyone: t.Sequence[Object], params: t.Mapping[str, t.Any], done: Done) -> list[Object]:
+    if params["starts"] is None:
+        return list(everyone)
     by_name = {item["metadata"]["name"]: item for item in everyone}
-    done.missing = [name for name in names if name not in by_name]
-    return [by_name[name] for name in names if name in by_name]
+    chosen = []
+    for entry in params["starts"]:
+        start = by_name.get(entry["name"])
+        if start and entry.get("image"):
+            chosen.append({**start, "spec": {**start["spec"], "image": entry["image"]}})
+        elif start:
+            chosen.append(start)
+        elif params["must_exist"]:
+            done.errors.append(f"There is no Start {entry['name']} in namespace {params['namespace']}")
+    return chosen
 
 
-def _digests(seen: snapshot.Snapshot, namespace: str) -> dict[str, str]:
-    """Deployment name -> the digest that most of its Pods run."""
-    found = {}
-    for container in inventory.containers(seen, {}, namespace):
-        if container["running"]:
-            found.setdefault(container["workload"]["name"], container["running"][0]["digest"])
-    return found
+@dataclasses.dataclass
+class _Applier:
+    """One run over the Starts of a namespace."""
 
+    cluster: Cluster
+    namespace: str
+    seen: snapshot.Snapshot
+    check_mode: bool
+    now: str
+    done: Done
 
-def _title(start: Object) -> str:
-    name = start["metadata"].get("name")
-    return f"Start {name}" if name else f"Deployment {snapshot.deployment_name(start)}"
+    def __post_init__(self) -> None:
+        self.live = {item["metadata"]["name"]: item for item in self.seen.workloads}
+        self.digests: dict[str, str] = {}
+        for container in inventory.containers(self.seen, {}, self.namespace):
+            if container["running"]:
+                self.digests.setdefault(container["workload"]["name"], container["running"][0]["digest"])
 
+    def one(self, start: Object) -> None:
+        """Apply one Start and write its status."""
+        name = snapshot.deployment_name(start)
+        deployment = self.live.get(name)
+        problem = starts.conflict(start, self.seen.starts, deployment)
+        if problem:
+            state, deployment = "conflict", None
+            self.done.warnings.append(f"Start {start['metadata'].get('name', name)}: {problem}")
+        else:
+            try:
+                state, deployment = self._apply(starts.desired(start, self.namespace), deployment)
+            except ApiError as exc:
+                state, problem = "failed", str(exc)
+                self.done.errors.append(problem)
+        digest = None if problem else self.digests.get(name)
+        told = starts.status(start, deployment, digest, problem, self.now)
+        self._tell(start, told)
+        entry = {"start": start["metadata"].get("name"), "deployment": name, "state": state, "msg": problem}
+        self.done.starts.append({**entry, "digest": digest, "ready": told["readyReplicas"]})
 
-def _one(
-    cluster: Cluster,
-    namespace: str,
-    start: Object,
-    live: Object | None,
-    problem: str | None,
-    digests: t.Mapping[str, str],
-    check_mode: bool,
-    now: str,
-    done: Done,
-) -> None:
-    name = snapshot.deployment_name(start)
-    state, after = ("conflict", live) if problem else ("unchanged", live)
-    if not problem:
+    def _apply(self, wanted: Object, live: Object | None) -> tuple[str, Object | None]:
+        planned = self.cluster.apply(wanted, dry_run=True)
+        if not starts.differs(live, planned):
+            return "unchanged", live
+        self._changed(f"Deployment/{wanted['metadata']['name']}", live["spec"] if live else None, planned["spec"])
+        return "applied", planned if self.check_mode else self.cluster.apply(wanted)
+
+    def _tell(self, start: Object, told: Object) -> None:
+        meta, before = start["metadata"], start.get("status") or {}
+        if "uid" not in meta or not starts.is_news(before, told):
+            return
+        self._changed(f"Start/{meta['name']} status", before, {**before, **told})
+        body = {
+            "apiVersion": INSTALL_GROUP,
+            "kind": "Start",
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "status": told,
+        }
         try:
-            state, after = _apply(cluster, starts.desired(start, namespace), live, check_mode, done)
+            if not self.check_mode:
+                self.cluster.apply(body, subresource="status")
         except ApiError as exc:
-            state, problem = "failed", str(exc)
-            done.errors.append(problem)
-    digest = None if state in ("conflict", "failed") else digests.get(name)
-    told = starts.status(start, after if state != "conflict" else None, digest, problem, now)
-    _write_status(cluster, start, told, check_mode, done)
-    entry = {"start": start["metadata"].get("name"), "deployment": name, "state": state, "msg": problem}
-    done.starts.append({**entry, "digest": digest, "ready": told["readyReplicas"]})
+            # deleted while its pass ran: nobody is left to tell
+            if exc.status != 404:
+                self.done.errors.append(str(exc))
 
-
-def _apply(cluster: Cluster, wanted: Object, live: Object | None, check_mode: bool, done: Done) -> tuple[str, Object | None]:
-    planned = cluster.apply(wanted, dry_run=True)
-    if not starts.differs(live, planned):
-        return "unchanged", live
-    done.changed = True
-    header = f"Deployment/{wanted['metadata']['name']}"
-    before = _text(live["spec"]) if live else ""
-    done.diff.append(
-        {"before_header": header, "after_header": header, "before": before, "after": _text(planned["spec"])}
-    )
-    return "applied", planned if check_mode else cluster.apply(wanted)
+    def _changed(self, header: str, before: Object | None, after: Object) -> None:
+        texts = {"before": _text(before) if before else "", "after": _text(after)}
+        self.done.changed = True
+        self.done.diff.append({"before_header": header, "after_header": header, **texts})
 
 
 def _text(value: t.Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
-
-
-def _write_status(cluster: Cluster, start: Object, told: Object, check_mode: bool, done: Done) -> None:
-    meta = start["metadata"]
-    if "uid" not in meta or not starts.is_news(start.get("status") or {}, told):
-        return
-    done.changed = True
-    header = f"Start/{meta['name']} status"
-    done.diff.append(
-        {
-            "before_header": header,
-            "after_header": header,
-            "before": _text(start.get("status") or {}),
-            "after": _text({**(start.get("status") or {}), **told}),
-        }
-    )
-    if check_mode:
-        return
-    body = {
-        "apiVersion": INSTALL_GROUP,
-        "kind": "Start",
-        "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
-        "status": told,
-    }
-    try:
-        cluster.apply(body, subresource="status")
-    except ApiError as exc:
-        # deleted while its pass ran: nobody is left to tell
-        if exc.status != 404:
-            done.errors.append(str(exc))

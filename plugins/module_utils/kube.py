@@ -115,7 +115,12 @@ class Cluster:
             raise
 
     def list(
-        self, api_version: str, kind: str, namespace: str | None, selector: str | None = None, metadata_only: bool = False
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None,
+        selector: str | None = None,
+        metadata_only: bool = False,
     ) -> t.List[dict[str, t.Any]]:
         """All objects of a kind in a namespace (None: cluster-wide), page by page; an unknown kind is an empty list.
 
@@ -142,7 +147,9 @@ class Cluster:
                 return items
             query["_continue"] = following
 
-    def json_patch(self, target: Reference, operations: t.List[dict[str, t.Any]], dry_run: bool = False) -> dict[str, t.Any]:
+    def json_patch(
+        self, target: Reference, operations: t.List[dict[str, t.Any]], dry_run: bool = False
+    ) -> dict[str, t.Any]:
         """Apply a JSON patch and return the object as the write left it.
 
         :raises ApiError: `changed_meanwhile` where a test of the patch failed
@@ -212,7 +219,9 @@ def _path(target: Reference) -> str:
         plural = RESOURCES[(target.api_version, target.kind)]
     except KeyError:
         known = ", ".join(sorted(kind for _version, kind in RESOURCES))
-        raise StewardError(f"{target.api_version} {target.kind} is no kind this collection works with ({known})") from None
+        raise StewardError(
+            f"{target.api_version} {target.kind} is no kind this collection works with ({known})"
+        ) from None
     root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
     parts = [root]
     if target.namespace is not None:

@@ -94,7 +94,9 @@ def differs(live: Object | None, applied: Object) -> bool:
     )
 
 
-def status(start: t.Mapping[str, t.Any], deployment: Object | None, digest: str | None, problem: str | None, now: str) -> Object:
+def status(
+    start: t.Mapping[str, t.Any], deployment: Object | None, digest: str | None, problem: str | None, now: str
+) -> Object:
     """The status of a Start.
 
     :param deployment: its Deployment as the apply left it

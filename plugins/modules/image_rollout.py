@@ -135,12 +135,14 @@ released:
   type: list
   elements: dict
 starts:
-  description: Names of Starts whose Deployment does not have the Start's image yet. Without an operator somebody has to
-    apply them.
+  description: Starts whose Deployment does not have the Start's image yet, with the image that it is to have. Without an
+    operator somebody has to apply them, as M(kubesteward.core.start_apply) does.
   returned: success
   type: list
-  elements: str
-  sample: [nginx]
+  elements: dict
+  sample:
+    - name: nginx
+      image: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
 status:
   description: What the Update's status is now, or would be in check mode, without the operator's own conditions.
   returned: when an Update is named and exists

@@ -55,6 +55,10 @@ options:
       - Name of an Update. Its C(spec.targets) and C(spec.containers) say what to look at where no other option does, and
         it is returned as RV(update).
     type: str
+  update_must_exist:
+    description: Fail where there is no Update of the name O(update). Otherwise nothing is looked at then.
+    type: bool
+    default: true
   updates:
     description:
       - Without O(update), take the first Update of the namespace, by name, if there is one. The names of the others are
@@ -262,6 +266,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
 
+Object = dict[str, t.Any]
+
 _WAYS = ("name", "label_selectors", "workloads", "starts")
 
 
@@ -281,6 +287,7 @@ def argument_spec() -> dict[str, t.Any]:
         "workloads": {"type": "list", "elements": "dict", "options": workload},
         "starts": {"type": "bool", "default": False},
         "update": {},
+        "update_must_exist": {"type": "bool", "default": True},
         "updates": {"type": "bool", "default": False},
         "containers": {"type": "dict", "options": {"follow": names, "ignore": dict(names)}},
     }
@@ -291,16 +298,10 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
     given = [way for way in _WAYS if params.get(way)]
     if len(given) > 1:
         raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
-    namespace = params["namespace"]
     update, others = _update(params, reader)
+    seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
     spec = (update or {}).get("spec") or {}
-    if params.get("name") or params.get("label_selectors"):
-        selector = ",".join(params.get("label_selectors") or ())
-        seen = snapshot.read_pods(reader, namespace, params.get("name"), selector)
-    else:
-        entries = params.get("workloads") or ([] if params.get("starts") else spec.get("targets"))
-        seen = snapshot.read_targets(reader, namespace, snapshot.targets_of(entries or ()))
-    found = inventory.containers(seen, params.get("containers") or spec.get("containers") or {}, namespace)
+    found = inventory.containers(seen, params.get("containers") or spec.get("containers") or {}, params["namespace"])
     inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
     return {
         "changed": False,
@@ -313,10 +314,22 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
     }
 
 
-def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[dict[str, t.Any] | None, list[str]]:
+def _read(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object | None) -> snapshot.Snapshot:
     namespace = params["namespace"]
-    if params.get("update"):
-        return reader.get(INSTALL_GROUP, "Update", namespace, params["update"]), []
+    if params.get("name") or params.get("label_selectors"):
+        selector = ",".join(params.get("label_selectors") or ())
+        return snapshot.read_pods(reader, namespace, params.get("name"), selector)
+    targets = [] if params.get("starts") else ((update or {}).get("spec") or {}).get("targets")
+    return snapshot.read_targets(reader, namespace, snapshot.targets_of(params.get("workloads") or targets or ()))
+
+
+def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Object | None, list[str]]:
+    namespace, name = params["namespace"], params.get("update")
+    if name:
+        update = reader.get(INSTALL_GROUP, "Update", namespace, name)
+        if update is None and params.get("update_must_exist"):
+            raise StewardError(f"There is no Update {name} in namespace {namespace}")
+        return update, []
     if not params.get("updates"):
         return None, []
     found = sorted(reader.list(INSTALL_GROUP, "Update", namespace), key=lambda item: item["metadata"]["name"])

@@ -19,13 +19,22 @@ options:
     description: Namespace of the Starts and of their Deployments.
     type: str
     required: true
-  start:
-    description: Name of one Start. Without it, and without O(spec), every Start of the namespace is applied.
-    type: str
   starts:
-    description: Names of several Starts.
+    description: Starts to apply. Without it, and without O(spec), every Start of the namespace is applied.
     type: list
-    elements: str
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the Start.
+        type: str
+        required: true
+      image:
+        description: Image to apply, where it is known that the Start has it, or will have it after a check mode.
+        type: str
+  must_exist:
+    description: Fail where one of O(starts) does not exist. Otherwise it is passed over.
+    type: bool
+    default: true
   spec:
     description: What a Start's C(spec) would say, for a Deployment without a Start.
     type: dict
@@ -78,7 +87,8 @@ EXAMPLES = r"""
 - name: Apply one of them
   kubesteward.core.start_apply:
     namespace: shop
-    start: start-sample
+    starts:
+      - name: start-sample
 
 - name: Run the image without a Start
   kubesteward.core.start_apply:
@@ -96,12 +106,6 @@ starts:
   elements: dict
   sample:
     - {start: start-sample, deployment: nginx-sample, state: applied, msg: null, digest: null, ready: 0}
-missing:
-  description: Starts that were asked for by name and do not exist.
-  returned: success
-  type: list
-  elements: str
-  sample: []
 """
 
 import copy
@@ -129,15 +133,15 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **copy.deepcopy(AUTH_ARG_SPEC),
         "namespace": {"required": True},
-        "start": {},
-        "starts": {"type": "list", "elements": "str"},
+        "starts": {"type": "list", "elements": "dict", "options": {"name": {"required": True}, "image": {}}},
+        "must_exist": {"type": "bool", "default": True},
         "spec": {"type": "dict", "options": spec},
     }
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("start", "starts", "spec")]
+        argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("starts", "spec")]
     )
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
@@ -146,7 +150,7 @@ def main() -> None:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:
         module.warn(warning)
-    result = {"changed": done.changed, "starts": done.starts, "missing": done.missing}
+    result = {"changed": done.changed, "starts": done.starts}
     if module._diff:
         result["diff"] = done.diff
     if done.errors:

@@ -16,7 +16,9 @@ Object = dict[str, t.Any]
 _COMPONENT = "kubesteward"
 
 
-def events(update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]) -> list[Object]:
+def events(
+    update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]
+) -> list[Object]:
     """What is new in this pass, {`reason`, `type`, `message`, `about`}; an unchanged pass has none."""
     found: list[Object] = []
     for roll in rolled:
@@ -51,7 +53,12 @@ def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now
     problems = []
     for event in found:
         about = event["about"]
-        involved = {"apiVersion": about["api_version"], "kind": about["kind"], "name": about["name"], "namespace": namespace}
+        involved = {
+            "apiVersion": about["api_version"],
+            "kind": about["kind"],
+            "name": about["name"],
+            "namespace": namespace,
+        }
         if "uid" in about:
             involved["uid"] = about["uid"]
         body = {

@@ -110,7 +110,7 @@ class Pass:
     judged: Judged = dataclasses.field(default_factory=list)
     rolled: list[Object] = dataclasses.field(default_factory=list)
     released: list[Object] = dataclasses.field(default_factory=list)
-    starts: list[str] = dataclasses.field(default_factory=list)
+    starts: list[dict[str, str]] = dataclasses.field(default_factory=list)
     update: Object | None = None
     status: status.Status | None = None
     wrote_status: bool = False
@@ -160,7 +160,9 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
     done.warnings += post_events(cluster, namespace, told, now)
     if done.update and done.deleted:
         try:
-            cluster.delete(Reference.of({"kind": "Update", "apiVersion": INSTALL_GROUP, **done.update}), _uid(done.update))
+            cluster.delete(
+                Reference.of({"kind": "Update", "apiVersion": INSTALL_GROUP, **done.update}), _uid(done.update)
+            )
         except ApiError as exc:
             done.errors.append(str(exc))
 
@@ -169,14 +171,15 @@ def _uid(obj: Object) -> str:
     return obj["metadata"]["uid"]
 
 
-def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[str]:
+def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[dict[str, str]]:
     """Starts whose Deployment does not have their image yet: just rolled, or left so by a run that was cut off."""
-    names = {roll["owner"]["name"] for roll in rolled if roll["owner"]["kind"] == "Start"}
+    images = {}
     for container, _verdict in judged:
         owner = container["workload"]["owner"]
         if owner and container["spec_image"] != container["image"]:
-            names.add(owner["name"])
-    return sorted(names)
+            images[owner["name"]] = container["spec_image"]
+    images.update({roll["owner"]["name"]: roll["to"] for roll in rolled if roll["owner"]["kind"] == "Start"})
+    return [{"name": name, "image": image} for name, image in sorted(images.items())]
 
 
 def write_status(cluster: Cluster, update: Object, after: status.Status, now: str) -> None:
@@ -208,10 +211,11 @@ def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[s
         if live and operations:
             names = sorted(follows.read(live))
             try:
-                cluster.json_patch(target, operations, dry_run=dry_run)
+                after = cluster.json_patch(target, operations, dry_run=dry_run)
             except ApiError as exc:
                 done.errors.append(str(exc))
                 continue
             done.released.append({"owner": owner, "containers": names})
-    done.starts = sorted(x["owner"]["name"] for x in done.released if x["owner"]["kind"] == "Start")
+            if owner["kind"] == "Start":
+                done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})
     return done

@@ -103,7 +103,9 @@ def _spec_path(workload: Object, start: Object | None, container: Object) -> str
 def _pull_secrets(live: t.Sequence[Object], workload: Object, namespace: str) -> list[dict[str, str]]:
     """Of a live Pod, to which admission has added the ServiceAccount's; of the template where no Pod lives."""
     spec = live[0]["spec"] if live else running.pod_template(workload)["spec"]
-    return [{"namespace": namespace, "name": item["name"]} for item in spec.get("imagePullSecrets") or () if "name" in item]
+    return [
+        {"namespace": namespace, "name": item["name"]} for item in spec.get("imagePullSecrets") or () if "name" in item
+    ]
 
 
 def _foreign_controller(workload: Object, start: Object | None) -> str | None:
@@ -142,7 +144,8 @@ def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:
 def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """The `images` of registry_digest: one entry per distinct reference and pull secrets.
 
-    `expect` are the digests that run: where the registry answers one of them, nothing more has to be read.
+    `expect` is the one digest that every Pod runs, if there is one: where the registry answers it, nothing more has to be
+    read. Where Pods run several, the index has to show whether these are its own children.
     """
     entries: dict[t.Any, dict[str, t.Any]] = {}
     for container in found:
@@ -151,16 +154,29 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
         secrets = container["pull_secrets"]
         key = lookup_key(container["reference"], secrets)
         entry = entries.setdefault(
-            key, {"image": container["reference"], "pull_secrets": secrets, "expect": set(), "resolve": {"children"}}
+            key,
+            {
+                "image": container["reference"],
+                "pull_secrets": secrets,
+                "expect": set(),
+                "resolve": {"children"},
+                "verify": True,
+            },
         )
         for item in container["running"]:
-            if item["id_kind"] == "manifest":
-                entry["expect"].add(item["digest"])
-            elif item["id_kind"] == "config":
+            entry["expect"].add(item["digest"] if item["id_kind"] == "manifest" else "")
+            if item["id_kind"] == "config":
                 entry["resolve"].add("config")
         if "config" in entry["resolve"] and container["platforms"]:
             entry["platform"] = container["platforms"][0]
-    return [{**entry, "expect": sorted(entry["expect"]), "resolve": sorted(entry["resolve"])} for entry in entries.values()]
+    return [
+        {
+            **entry,
+            "expect": sorted(entry["expect"]) if len(entry["expect"]) == 1 and "" not in entry["expect"] else [],
+            "resolve": sorted(entry["resolve"]),
+        }
+        for entry in entries.values()
+    ]
 
 
 def lookup_key(reference: str, pull_secrets: t.Iterable[t.Mapping[str, str]] | None) -> tuple[t.Any, ...]:

@@ -28,7 +28,8 @@ def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
         "held": [
             entry
             for entry in verdicts
-            if entry["verdict"] == STALE and (status.workload_name(entry["workload"]), entry["container"]) not in patched
+            if entry["verdict"] == STALE
+            and (status.workload_name(entry["workload"]), entry["container"]) not in patched
         ],
         "released": done.released,
         "starts": done.starts,

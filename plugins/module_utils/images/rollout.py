@@ -50,7 +50,9 @@ def plan(judged: t.Iterable[tuple[Container, Verdict]]) -> list[Roll]:
         workload = container["workload"]
         owner = workload["owner"] or {key: workload[key] for key in ("kind", "name", "api_version")}
         target = references.parse(container["reference"]).at(t.cast(str, verdict.candidate))
-        change = Change(container["container"], container["path"], container["spec_image"], target, container["reference"])
+        change = Change(
+            container["container"], container["path"], container["spec_image"], target, container["reference"]
+        )
         key = owner["kind"], owner["name"]
         known = grouped.get(key)
         changes = (*known.changes, change) if known else (change,)

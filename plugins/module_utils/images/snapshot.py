@@ -36,7 +36,12 @@ class Reader(t.Protocol):
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> Object | None: ...
 
     def list(
-        self, api_version: str, kind: str, namespace: str | None, selector: str | None = None, metadata_only: bool = False
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None,
+        selector: str | None = None,
+        metadata_only: bool = False,
     ) -> t.List[Object]: ...
 
 

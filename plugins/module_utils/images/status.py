@@ -65,7 +65,9 @@ def _comparable(status: Status, key: str) -> t.Any:
         return [{name: item[name] for name in item if name != "message"} for item in value or ()]
     if key == "conditions":
         kinds = {kind for kind, _value, _reason, _message in _condition_values(())}
-        return {x["type"]: (x.get("status"), x.get("reason"), x.get("message")) for x in value or () if x["type"] in kinds}
+        return {
+            x["type"]: (x.get("status"), x.get("reason"), x.get("message")) for x in value or () if x["type"] in kinds
+        }
     return value or None
 
 

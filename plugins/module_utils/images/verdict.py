@@ -60,14 +60,18 @@ def decide(container: Container, published: Published | None, policy: Policy = P
         return Verdict(UNKNOWN, "waiting", "was not looked up in this pass")
     if published["state"] != "found":
         return Verdict(UNKNOWN, published["reason"], published["msg"])
-    verdict = _compare(container, published) if container["running"] else _compare_written(container, published["digest"])
+    verdict = (
+        _compare(container, published) if container["running"] else _compare_written(container, published["digest"])
+    )
     return _hold(verdict, container, published, policy) if verdict.verdict == STALE else verdict
 
 
 def _pinned(container: Container) -> Verdict:
     if not container["running"]:
         return _waiting(container)
-    return Verdict(CURRENT, "pinned", f"{container['spec_image']} names a digest and no tag: there is nothing to follow")
+    return Verdict(
+        CURRENT, "pinned", f"{container['spec_image']} names a digest and no tag: there is nothing to follow"
+    )
 
 
 def _waiting(container: Container) -> Verdict:
@@ -115,7 +119,9 @@ def _compare_written(container: Container, candidate: str) -> Verdict:
     follow = container["follow"]
     if not follow or follow["digest"] == candidate:
         return _waiting(container)
-    return Verdict(STALE, "digest_differs", f"no Pod could start {follow['digest']} yet, and the tag moved on", candidate)
+    return Verdict(
+        STALE, "digest_differs", f"no Pod could start {follow['digest']} yet, and the tag moved on", candidate
+    )
 
 
 def _inconclusive(item: t.Mapping[str, t.Any]) -> Verdict:

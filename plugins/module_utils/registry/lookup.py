@@ -23,7 +23,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, parse
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query, Wanted
 
-ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform"})
+ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify"})
+RESOLVE = ("children", "config")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +46,19 @@ class Settings:
 
 @dataclasses.dataclass
 class Entry:
-    """One item of `images`, read; `error` where it cannot be looked up."""
+    """One item of `images`, read; `error` where it cannot be looked up.
+
+    :ivar resolve: what to read beside the top-level digest; None where the module's option says it
+    :ivar expect: digests for which nothing more has to be read, or verified
+    :ivar verify: prove that another digest can be pulled with these credentials
+    """
 
     image: str
     platform: str | None = None
     secrets: tuple[tuple[str, str], ...] = ()
+    resolve: tuple[str, ...] | None = None
+    expect: frozenset[str] = frozenset()
+    verify: bool = False
     reference: Reference | None = None
     error: StewardError | None = None
     query: Query | None = None
@@ -76,9 +85,22 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         if wanted is not None and not isinstance(wanted, str):
             raise _bad(f"{image}: 'platform' must be text such as linux/arm64")
         entry.platform = parse_platform(wanted) if wanted else None
+        entry.resolve = _texts(data, "resolve", RESOLVE)
+        entry.expect = frozenset(_texts(data, "expect") or ())
+        entry.verify = bool(data.get("verify"))
     except StewardError as exc:
         entry.error = exc
     return entry
+
+
+def _texts(data: t.Mapping[str, t.Any], key: str, known: t.Container[str] | None = None) -> tuple[str, ...] | None:
+    items = data.get(key)
+    if items is None:
+        return None
+    for item in items if isinstance(items, list) else [None]:
+        if not isinstance(item, str) or (known is not None and item not in known):
+            raise _bad(f"{data.get('image')}: {key!r} of the entry has {item!r}, which it does not take")
+    return tuple(items)
 
 
 def _bad(message: str) -> StewardError:
@@ -129,17 +151,26 @@ def _candidates(
 
 def jobs_for(entries: t.Sequence[Entry], settings: Settings) -> dict[Query, batch.Job]:
     """One job for each distinct query, which reads what any of its entries wants."""
-    platforms: dict[Query, set[str | None]] = {}
+    grouped: dict[Query, list[Entry]] = {}
     for entry in entries:
         if entry.query is not None:
-            platforms.setdefault(entry.query, set()).add(entry.platform)
-    jobs = {}
-    for query, wanted in platforms.items():
-        named = sorted(platform for platform in wanted if platform)
+            grouped.setdefault(entry.query, []).append(entry)
+    return {query: batch.Job(query, _wanted(group, settings)) for query, group in grouped.items()}
+
+
+def _wanted(group: t.Sequence[Entry], settings: Settings) -> Wanted:
+    platforms = {entry.platform for entry in group}
+    named = sorted(platform for platform in platforms if platform)
+    default = tuple(name for name, on in (("children", settings.children), ("config", settings.config)) if on)
+    resolve = {name for entry in group for name in (default if entry.resolve is None else entry.resolve)}
+    return Wanted(
+        children="children" in resolve or bool(named),
+        config="config" in resolve,
         # an entry without a platform wants the config of every child
-        chosen = () if None in wanted else tuple(named)
-        jobs[query] = batch.Job(query, Wanted(settings.children or bool(named), settings.config, chosen))
-    return jobs
+        platforms=() if None in platforms else tuple(named),
+        expect=frozenset.intersection(*(entry.expect for entry in group)),
+        verify=any(entry.verify for entry in group),
+    )
 
 
 def resolve_all(
@@ -171,6 +202,8 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
         "requests_made": 0,
         "cached": False,
     }
+    if entry.secrets:
+        result["pull_secrets"] = [{"namespace": namespace, "name": name} for namespace, name in entry.secrets]
     if entry.reference is not None:
         reference = entry.reference
         result.update(registry=reference.registry, repository=reference.repository, tag=reference.tag)
@@ -194,6 +227,8 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
     elif job is not None and job.found is not None and entry.reference is not None:
         result.update(state="found", digest=job.found.digest, media_type=job.found.media_type)
         result["reference"] = entry.reference.at(job.found.digest)
+        if job.found.pullable is not None:
+            result.update(pullable=job.found.pullable, pullable_msg=job.found.pullable_msg)
         if job.found.facts is not None:
             result.update(_facts(entry, job.found.digest, job.found.facts, settings, warnings))
     result["warnings"] = list(dict.fromkeys(warnings))
@@ -203,10 +238,11 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
 def _facts(entry: Entry, digest: str, facts: Facts, settings: Settings, warnings: list[str]) -> dict[str, t.Any]:
     result: dict[str, t.Any] = {"cached": facts.cached}
     children = facts.children
+    wants_config = settings.config if entry.resolve is None else "config" in entry.resolve
     if children is None:
         result["platform_digest"] = digest if entry.platform else None
         result["children"] = []
-        if settings.config:
+        if wants_config:
             result["config_digest"] = facts.configs.get(digest)
         return result
     result["children"] = [
@@ -224,7 +260,7 @@ def _facts(entry: Entry, digest: str, facts: Facts, settings: Settings, warnings
         have = ", ".join(sorted({child.platform for child in children if child.platform})) or "none that are named"
         warnings.append(f"{entry.image}: no child for platform {entry.platform}; there are: {have}")
     result["platform_digest"] = chosen.digest if chosen else None
-    if settings.config:
+    if wants_config:
         only = chosen or (children[0] if len(children) == 1 and not entry.platform else None)
         result["config_digest"] = facts.configs.get(only.digest) if only else None
     return result

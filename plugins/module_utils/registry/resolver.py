@@ -46,11 +46,18 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """What to read beside the top-level digest; `platforms` are those whose config digest is wanted."""
+    """What to read beside the top-level digest.
+
+    :ivar platforms: those whose config digest is wanted
+    :ivar expect: digests for which nothing more is read
+    :ivar verify: prove that any other digest can be pulled
+    """
 
     children: bool = False
     config: bool = False
     platforms: tuple[str, ...] = ()
+    expect: frozenset[str] = frozenset()
+    verify: bool = False
 
 
 @dataclasses.dataclass
@@ -77,11 +84,13 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The answer to a query."""
+    """The answer to a query; `pullable` is None where nobody asked, `pullable_msg` says why it is not."""
 
     digest: str
     media_type: str
     facts: facts.Facts | None = None
+    pullable: bool | None = None
+    pullable_msg: str | None = None
 
 
 class Resolver:
@@ -131,15 +140,32 @@ class Resolver:
                 **({"digest": head.digest} if head.digest else {}),
                 media_type=SCHEMA_1,
             )
-        if not (wanted.children or wanted.config):
+        if head.digest in wanted.expect:
             return Found(head.digest, head.media_type)
+        found = Found(head.digest, head.media_type)
+        if wanted.verify:
+            found = self._verified(found, scheme, place, query, trace)
+        if not (wanted.children or wanted.config):
+            return found
         if trace.ratelimit_remaining is not None and trace.ratelimit_remaining < RATE_RESERVE:
             trace.warnings.append(
                 f"{endpoint.host} grants {trace.ratelimit_remaining} more pulls; children and config were not read"
             )
-            return Found(head.digest, head.media_type)
+            return found
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
-        return Found(head.digest, read.media_type, read)
+        return dataclasses.replace(found, media_type=read.media_type, facts=read)
+
+    def _verified(self, found: Found, scheme: str, place: Place, query: Query, trace: Trace) -> Found:
+        """Ask for the digest itself as the kubelet would: with these credentials, and no anonymous try after a refusal."""
+        asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, False, trace)
+        try:
+            asking.run(protocol.find(place.endpoint.repository, found.digest))
+        except StewardError as exc:
+            # a registry that does not answer now has not refused: the whole look-up is undecided
+            if exc.reason in ("unreachable", "rate_limited", "tls_error"):
+                raise
+            return dataclasses.replace(found, pullable=False, pullable_msg=str(exc))
+        return dataclasses.replace(found, pullable=True)
 
     def token(
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
