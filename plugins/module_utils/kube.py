@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The only file that talks to Kubernetes.
 
-Authentication is kubernetes.core's (every option and K8S_AUTH_* variable of it), the transport is the official client's.
+Authentication is kubernetes.core's (every option and K8S_AUTH_* variable), the transport is the official client's.
 No API discovery takes place: the kinds this product knows are listed in `RESOURCES`, so that a broken aggregated API
 of the cluster cannot stop a pass and an unchanged pass asks nothing it does not need.
 """
@@ -114,14 +114,14 @@ class Cluster:
                 return None
             raise
 
-    def list(
+    def find(
         self,
         api_version: str,
         kind: str,
         namespace: str | None,
         selector: str | None = None,
         metadata_only: bool = False,
-    ) -> t.List[dict[str, t.Any]]:
+    ) -> list[dict[str, t.Any]]:
         """All objects of a kind in a namespace (None: cluster-wide), page by page; an unknown kind is an empty list.
 
         :param selector: a label selector in the API's text form
@@ -148,7 +148,7 @@ class Cluster:
             query["_continue"] = following
 
     def json_patch(
-        self, target: Reference, operations: t.List[dict[str, t.Any]], dry_run: bool = False
+        self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False
     ) -> dict[str, t.Any]:
         """Apply a JSON patch and return the object as the write left it.
 
@@ -209,7 +209,7 @@ class LazyCluster:
 
     def __getattr__(self, name: str) -> t.Any:
         self._connected = self._connect()
-        for method in ("get", "list", "json_patch", "apply", "create", "delete"):
+        for method in ("get", "find", "json_patch", "apply", "create", "delete"):
             setattr(self, method, getattr(self._connected, method))
         return getattr(self._connected, name)
 

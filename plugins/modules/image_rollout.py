@@ -12,9 +12,9 @@ version_added: 1.0.0
 description:
   - Compares what M(kubesteward.core.pod_image_id) found running with what M(kubesteward.core.registry_digest) found
     published, and gives every container a verdict, V(current), V(stale) or V(unknown), with one reason.
-  - Where a container is stale and nothing holds it, the object that owns its image is patched to C(repository@digest). The
-    patch tests the container's name and image, so that an edit made meanwhile is never overwritten. It also writes the
-    annotation C(kubesteward.io/follow), which remembers the tag.
+  - Where a container is stale and nothing holds it, the object that owns its image is patched to
+    C(repository@digest). The patch tests the container's name and image, so that an edit made meanwhile is never
+    overwritten. It also writes the annotation C(kubesteward.io/follow), which remembers the tag.
   - Writes the status of the Update and Events, only where there is something new to say.
 options:
   namespace:
@@ -32,7 +32,7 @@ options:
     description: Name of the Update whose status is written. Without it none is.
     type: str
   update_resource:
-    description: The Update as M(kubesteward.core.pod_image_id) returned it in the same pass, which saves reading it again.
+    description: The Update as M(kubesteward.core.pod_image_id) returned it in this pass, which saves reading it again.
     type: dict
   running:
     description: RV(kubesteward.core.pod_image_id#module:containers) of M(kubesteward.core.pod_image_id).
@@ -50,7 +50,7 @@ options:
     default: false
   delete_flag:
     description:
-      - Delete the Update once every container it looks at is current. Taken from C(spec.delete_flag) where it is not given.
+      - Delete the Update once every container it looks at is current. Without it C(spec.delete_flag) decides.
     type: bool
 seealso:
   - module: kubesteward.core.pod_image_id
@@ -135,8 +135,8 @@ released:
   type: list
   elements: dict
 starts:
-  description: Starts whose Deployment does not have the Start's image yet, with the image that it is to have. Without an
-    operator somebody has to apply them, as M(kubesteward.core.start_apply) does.
+  description: Starts whose Deployment does not have the Start's image yet, with the image that it is to have. Without
+    an operator somebody has to apply them, as M(kubesteward.core.start_apply) does.
   returned: success
   type: list
   elements: dict
@@ -193,7 +193,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
         done = run(module.params, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, now)
     except StewardError as exc:

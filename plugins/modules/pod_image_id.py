@@ -12,8 +12,8 @@ version_added: 1.0.0
 description:
   - Looks at workloads, or at Pods and the workloads that control them, and returns for every container of the Pod
     template what its live Pods run.
-  - Only Pods of the current revision count. Terminating ones, those on a lost node and those of an old revision are left
-    out and counted apart.
+  - Only Pods of the current revision count. Terminating ones, those on a lost node and those of an old revision are
+    left out and counted apart.
   - It only reads. Its name is that of the article it comes from, hence no C(_info).
 options:
   namespace:
@@ -52,8 +52,8 @@ options:
     default: false
   update:
     description:
-      - Name of an Update. Its C(spec.targets) and C(spec.containers) say what to look at where no other option does, and
-        it is returned as RV(update).
+      - Name of an Update. Its C(spec.targets) and C(spec.containers) say what to look at where no other option does,
+        and it is returned as RV(update).
     type: str
   update_must_exist:
     description: Fail where there is no Update of the name O(update). Otherwise nothing is looked at then.
@@ -151,8 +151,8 @@ containers:
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
     spec_image:
-      description: Image in the object that a roll would patch; differs from RV(containers[].image) only for a Start that
-        has not been applied yet.
+      description: Image in the object that a roll would patch; differs from RV(containers[].image) only for a Start
+        that has not been applied yet.
       type: str
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
@@ -175,7 +175,7 @@ containers:
       elements: dict
       returned: success
       sample:
-        - image_id: quay.io/k_nakajima/nginx-sample@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+        - image_id: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
           digest: sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
           id_kind: manifest
           pods: 1
@@ -294,7 +294,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 
 def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.Any]:
-    """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `list`."""
+    """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `find`."""
     given = [way for way in _WAYS if params.get(way)]
     if len(given) > 1:
         raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
@@ -332,7 +332,7 @@ def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Obj
         return update, []
     if not params.get("updates"):
         return None, []
-    found = sorted(reader.list(INSTALL_GROUP, "Update", namespace), key=lambda item: item["metadata"]["name"])
+    found = sorted(reader.find(INSTALL_GROUP, "Update", namespace), key=lambda item: item["metadata"]["name"])
     return (found[0] if found else None), [item["metadata"]["name"] for item in found[1:]]
 
 

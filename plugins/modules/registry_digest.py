@@ -35,9 +35,9 @@ options:
       - A dictionary may have C(pull_secrets), dictionaries with C(namespace) and C(name), which are tried before
         O(pull_secrets), C(platform), which takes the place of O(platform), and C(resolve), which takes the place of
         O(resolve).
-      - With C(expect), digests, nothing more than the top-level digest is read where that is one of them. With C(verify)
-        any other digest is asked for by itself, with the same credentials and without an anonymous try, as a node would
-        pull it; RV(images[].pullable) says how that went.
+      - With C(expect), digests, nothing more than the top-level digest is read where that is one of them.
+      - With C(verify), any other digest is asked for by itself, with the same credentials and without an anonymous try,
+        as a node would pull it.
       - One entry that cannot be looked up fails neither the others nor the module.
     type: list
     elements: raw

@@ -13,7 +13,7 @@ description:
   - Applies the Deployment that a Start describes, and writes the Start's status.
   - The Deployment is applied on the server's side with the field manager C(kubesteward), after a dry run of the same
     request has shown that it would change something. Fields that others manage survive.
-  - Of two Starts with one C(spec.name) the older has the Deployment; the other is reported as a conflict and changes nothing.
+  - Of two Starts with one C(spec.name) the older has the Deployment; the other is a conflict and changes nothing.
 options:
   namespace:
     description: Namespace of the Starts and of their Deployments.
@@ -143,7 +143,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("starts", "spec")]
     )
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
         done = apply_starts.run(Cluster.connect(module), module.params, module.check_mode, now)
     except StewardError as exc:

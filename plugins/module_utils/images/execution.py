@@ -160,15 +160,10 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
     done.warnings += post_events(cluster, namespace, told, now)
     if done.update and done.deleted:
         try:
-            cluster.delete(
-                Reference.of({"kind": "Update", "apiVersion": INSTALL_GROUP, **done.update}), _uid(done.update)
-            )
+            meta = done.update["metadata"]
+            cluster.delete(Reference(INSTALL_GROUP, "Update", namespace, meta["name"]), meta["uid"])
         except ApiError as exc:
             done.errors.append(str(exc))
-
-
-def _uid(obj: Object) -> str:
-    return obj["metadata"]["uid"]
 
 
 def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[dict[str, str]]:

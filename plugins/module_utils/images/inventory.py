@@ -144,8 +144,8 @@ def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:
 def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """The `images` of registry_digest: one entry per distinct reference and pull secrets.
 
-    `expect` is the one digest that every Pod runs, if there is one: where the registry answers it, nothing more has to be
-    read. Where Pods run several, the index has to show whether these are its own children.
+    `expect` is the one digest that every Pod runs, if there is one: where the registry answers it, nothing more has to
+    be read. Where Pods run several, the index has to show whether these are its own children.
     """
     entries: dict[t.Any, dict[str, t.Any]] = {}
     for container in found:

@@ -19,18 +19,13 @@ _COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED"
 def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
     """The documented result of image_rollout."""
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
-    patched = {(status.workload_name(x["workload"]), x["container"]) for x in done.rolled}
+    patched = {_key(roll) for roll in done.rolled}
     found: dict[str, t.Any] = {
         "changed": bool(done.rolled or done.released or done.wrote_status or done.deleted),
         "verdicts": verdicts,
         "counts": status.counts(verdict for _container, verdict in done.judged),
         "rolled": done.rolled,
-        "held": [
-            entry
-            for entry in verdicts
-            if entry["verdict"] == STALE
-            and (status.workload_name(entry["workload"]), entry["container"]) not in patched
-        ],
+        "held": [entry for entry in verdicts if entry["verdict"] == STALE and _key(entry) not in patched],
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
@@ -41,6 +36,10 @@ def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
     if with_diff:
         found["diff"] = diff(done)
     return found
+
+
+def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    return status.workload_name(entry["workload"]), entry["container"]
 
 
 def aggregated(errors: t.Sequence[str]) -> str:
@@ -75,7 +74,7 @@ def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
         cells = (name, container["container"], said, verdict.reason, running or "-", _short(container["published"]))
         rows.append(cells)
     widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _short(digest: str | None) -> str:
@@ -84,15 +83,12 @@ def _short(digest: str | None) -> str:
 
 def diff(done: Pass) -> list[dict[str, str]]:
     """Which container would move from which image and digests to which, and what the Update's status would say."""
-    running = {
-        (status.workload_name(c["workload"]), c["container"]): [item["digest"] for item in c["running"]]
-        for c, _verdict in done.judged
-    }
+    running = {_key(container): [item["digest"] for item in container["running"]] for container, _ in done.judged}
     found = []
     for roll in done.rolled:
         name = status.workload_name(roll["workload"])
         header = f"{name} container {roll['container']}"
-        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[name, roll["container"]])]
+        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[_key(roll)])]
         found.append(_change(header, before, [f"image: {roll['to']}"]))
     for item in done.released:
         header = f"{item['owner']['kind']}/{item['owner']['name']}"

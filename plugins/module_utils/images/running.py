@@ -43,7 +43,10 @@ _FAILING = (_NOT_PULLED - {"ContainerCreating", "PodInitializing"}) | {
 
 @dataclasses.dataclass(frozen=True)
 class ImageId:
-    """What a runtime reported: `kind` is `manifest` (a digest the registry knows), `config` (a local image ID) or `none`."""
+    """What a runtime reported.
+
+    :ivar kind: `manifest` (a digest the registry knows), `config` (a local image ID) or `none`
+    """
 
     kind: str
     digest: str = ""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read what a pass needs from the cluster: workloads, their revisions and Pods, Starts, the Update.
 
-`reader` is `kube.Cluster` or anything with its `get` and `list`. Few requests: one list per kind that is wanted, and a
+`reader` is `kube.Cluster` or anything with its `get` and `find`. Few requests: one list per kind that is wanted, and a
 label selector where just one workload is looked at.
 """
 
@@ -35,14 +35,14 @@ class Reader(t.Protocol):
 
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> Object | None: ...
 
-    def list(
+    def find(
         self,
         api_version: str,
         kind: str,
         namespace: str | None,
         selector: str | None = None,
         metadata_only: bool = False,
-    ) -> t.List[Object]: ...
+    ) -> list[Object]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,11 +109,11 @@ def read_targets(reader: Reader, namespace: str, targets: t.Sequence[Target]) ->
 
 
 def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | None) -> Snapshot:
-    """The workloads of one Pod, or of the Pods a selector matches; a Pod that nothing known controls stands for itself."""
+    """The workloads of one Pod, or of the Pods a selector matches; a Pod that no known kind controls is its own."""
     if name:
         pods = [pod for pod in [reader.get("v1", "Pod", namespace, name)] if pod]
     else:
-        pods = reader.list("v1", "Pod", namespace, selector)
+        pods = reader.find("v1", "Pod", namespace, selector)
     workloads: dict[str, Object] = {}
     revisions: dict[str, Object] = {}
     for pod in pods:
@@ -125,14 +125,14 @@ def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | 
         kind = WORKLOADS.get(workload["kind"], ("", None))[1]
         if kind:
             revisions.update({item["metadata"]["uid"]: item for item in _revisions(reader, namespace, kind, workload)})
-    starts = reader.list(INSTALL_GROUP, "Start", namespace)
+    starts = reader.find(INSTALL_GROUP, "Start", namespace)
     return Snapshot(tuple(starts), tuple(workloads.values()), tuple(pods), tuple(revisions.values()))
 
 
 def read_platforms(reader: Reader) -> dict[str, str]:
     """Node name -> `os/arch`; empty where Nodes may not be read, as in a namespaced installation."""
     try:
-        nodes = reader.list("v1", "Node", None, metadata_only=True)
+        nodes = reader.find("v1", "Node", None, metadata_only=True)
     except ApiError as exc:
         if exc.status in (401, 403):
             return {}
@@ -164,10 +164,10 @@ def _find(
     everything: dict[str, Object] | None = None
     for target in targets:
         if target.selector:
-            matches = reader.list(api_version, kind, namespace, target.selector)
+            matches = reader.find(api_version, kind, namespace, target.selector)
         else:
             if everything is None:
-                everything = {item["metadata"]["name"]: item for item in reader.list(api_version, kind, namespace)}
+                everything = {item["metadata"]["name"]: item for item in reader.find(api_version, kind, namespace)}
             matches = [item for name, item in everything.items() if target.name in (None, name)]
             if target.name and not matches:
                 missing.append(target)
@@ -182,7 +182,7 @@ def _with_pods(reader: Reader, namespace: str, snapshot: Snapshot) -> Snapshot:
     selector = None
     if single and single["kind"] != "CronJob":
         selector = selector_text(single["spec"]["selector"])
-    pods = reader.list("v1", "Pod", namespace, selector)
+    pods = reader.find("v1", "Pod", namespace, selector)
     revisions: list[Object] = []
     kinds = {WORKLOADS[workload["kind"]][1] for workload in snapshot.workloads}
     for kind in sorted(kind for kind in kinds if kind):
@@ -194,7 +194,7 @@ def _revisions(reader: Reader, namespace: str, kind: str, single: Object | None)
     selector = None
     if single and single["kind"] != "CronJob":
         selector = selector_text(single["spec"]["selector"])
-    return reader.list(_REVISION_API[kind], kind, namespace, selector, metadata_only=kind in _METADATA_ONLY)
+    return reader.find(_REVISION_API[kind], kind, namespace, selector, metadata_only=kind in _METADATA_ONLY)
 
 
 def _controllers(reader: Reader, namespace: str, pod: Object, known: t.Mapping[str, Object]) -> list[Object]:

@@ -111,7 +111,7 @@ def _first_published(judged: Judged) -> Status:
 
 
 def _flags(before: Status, judged: Judged, rolled: t.Sequence[t.Any]) -> dict[str, bool]:
-    """`check_id,update`: false,false until a difference is found; true,false while it stands; true,true once it is rolled."""
+    """`check_id,update`: false,false until a difference is found, true,false while it stands, true,true once rolled."""
     stale = [verdict for _container, verdict in judged if verdict.verdict == STALE]
     open_ones = [verdict for verdict in stale if not verdict.rolls and verdict.reason != "rollout_in_progress"]
     failed = sum(1 for verdict in stale if verdict.rolls) > len(rolled)

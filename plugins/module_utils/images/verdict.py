@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import typing as t
 
@@ -86,32 +87,36 @@ def _excluded(container: Container) -> str:
 
 def _compare(container: Container, published: Published) -> Verdict:
     candidate = published["digest"]
-    children = {child["digest"] for child in published.get("children") or ()}
-    top, child, content, other, undecided = 0, 0, 0, 0, []
+    pods: collections.Counter[str] = collections.Counter()
+    undecided = []
     for item in container["running"]:
-        kind, digest, pods = item["id_kind"], item["digest"], item["pods"]
-        if kind == "manifest" and digest == candidate:
-            top += pods
-        elif kind == "manifest" and digest in children:
-            child += pods
-        elif kind == "manifest":
-            other += pods
-        elif kind == "config" and digest == published.get("config_digest"):
-            content += pods
-        else:
+        match = _match(item, published)
+        pods[match] += item["pods"]
+        if match == "undecided":
             undecided.append(item)
-    if other and (top or child or content):
-        total = top + child + content + other + sum(item["pods"] for item in undecided)
-        return Verdict(STALE, "mixed_replicas", f"{other} of {total} Pods do not run {candidate}", candidate)
-    if other:
+    if pods["other"] == pods.total():
         return Verdict(STALE, "digest_differs", f"{container['reference']} now names {candidate}", candidate)
+    if pods["other"]:
+        message = f"{pods['other']} of {pods.total()} Pods do not run {candidate}"
+        return Verdict(STALE, "mixed_replicas", message, candidate)
     if undecided:
         return _inconclusive(undecided[0])
-    if content:
+    if pods["content"]:
         return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
-    if child:
+    if pods["child"]:
         return Verdict(CURRENT, "platform_equal", f"the Pods run their platform's image of {candidate}")
     return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
+
+
+def _match(item: t.Mapping[str, t.Any], published: Published) -> str:
+    """How one running image relates to what is published: `top`, `child`, `content`, `other` or `undecided`."""
+    kind, digest = item["id_kind"], item["digest"]
+    if kind == "manifest":
+        if digest == published["digest"]:
+            return "top"
+        return "child" if any(digest == child["digest"] for child in published.get("children") or ()) else "other"
+    # a local ID is the digest of a config: it says nothing about manifests, and a different one may still be the same
+    return "content" if kind == "config" and digest == published.get("config_digest") else "undecided"
 
 
 def _compare_written(container: Container, candidate: str) -> Verdict:

@@ -144,7 +144,7 @@ class Resolver:
             return Found(head.digest, head.media_type)
         found = Found(head.digest, head.media_type)
         if wanted.verify:
-            found = self._verified(found, scheme, place, query, trace)
+            found = self._verified(found, scheme, place, trace)
         if not (wanted.children or wanted.config):
             return found
         if trace.ratelimit_remaining is not None and trace.ratelimit_remaining < RATE_RESERVE:
@@ -155,8 +155,8 @@ class Resolver:
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
         return dataclasses.replace(found, media_type=read.media_type, facts=read)
 
-    def _verified(self, found: Found, scheme: str, place: Place, query: Query, trace: Trace) -> Found:
-        """Ask for the digest itself as the kubelet would: with these credentials, and no anonymous try after a refusal."""
+    def _verified(self, found: Found, scheme: str, place: Place, trace: Trace) -> Found:
+        """Ask for the digest itself as the kubelet would: with these credentials, not anonymously after a refusal."""
         asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, False, trace)
         try:
             asking.run(protocol.find(place.endpoint.repository, found.digest))
