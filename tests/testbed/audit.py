@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which writes did the API server see? Reads its audit log between two marks.
 
-    log = AuditLog.of(connect())
-    mark = log.mark()
-    ...
-    events = log.since(mark, user_agent_prefix="kubesteward", namespace="shop")
+log = AuditLog.of(connect())
+mark = log.mark()
+...
+events = log.since(mark, user_agent_prefix="kubesteward", namespace="shop")
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class AuditLog:
         """Offset in the log behind every request that has been answered by now."""
         return self._flushed()[1]
 
-    def since(
-        self, mark: int, user_agent_prefix: str | None = None, namespace: str | None = None
-    ) -> list[Event]:
+    def since(self, mark: int, user_agent_prefix: str | None = None, namespace: str | None = None) -> list[Event]:
         """Writes since the mark in the order of their answers, refused ones and dry runs included."""
         content, _end = self._flushed(mark)
         return [
