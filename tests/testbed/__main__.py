@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import typing as t
 
 from testbed import cluster, health
 from testbed import settings as s
@@ -28,6 +30,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="testbed", description="A real Kubernetes cluster on this machine.")
     parser.add_argument("command", choices=("up", "down", "status"))
     command = parser.parse_args().command
+    # an ended `up` must clean behind itself, however it is asked to end
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         given = external(os.environ)
         if given is not None:
@@ -44,9 +48,16 @@ def main() -> int:
     except TestbedError as error:
         fail(str(error))
         return 2
+    except subprocess.TimeoutExpired as error:
+        fail(f"{error}. Is the machine very busy, or the network down?")
+        return 2
     except KeyboardInterrupt:
         fail("interrupted")
         return 130
+
+
+def _terminated(_signal: int, _frame: object) -> t.NoReturn:
+    raise KeyboardInterrupt
 
 
 def _external(command: str, given: Testbed) -> int:

@@ -26,7 +26,6 @@ from testbed.errors import TestbedError
 from testbed.state import State, boot_id, load, save
 
 SMOKE_IMAGE = "testbed/smoke:1"
-FOREIGN_NODES = {"kubelet", "k3s-server", "k0s", "kubelite"}
 FOLDERS = ("pki", "logs", "etcd", "registry-data", "node/cni", "node/registries/_default", "node/kubelet")
 FOLDERS_OF_A_RUN = ("pki", "etcd", "registry-data", "node")
 
@@ -58,7 +57,7 @@ def down(settings: s.Settings) -> None:
     if os.geteuid() != 0:
         raise TestbedError("Only root can stop the testbed: run this with sudo.")
     with locked(settings):
-        if not settings.home.exists() and not processes.marked(settings.home):
+        if not settings.state_file.exists() and not processes.marked(settings.home):
             say("The testbed is not running.")
             return
         with step("stop the testbed"):
@@ -87,7 +86,8 @@ def clear(settings: s.Settings) -> None:
     if state is not None and state.boot == boot_id():
         node.restore_kernel_settings(state.kernel)
     for name in FOLDERS_OF_A_RUN:
-        shutil.rmtree(settings.home / name, ignore_errors=False) if (settings.home / name).exists() else None
+        if (settings.home / name).exists():
+            shutil.rmtree(settings.home / name)
     for path in settings.home.glob("*"):
         if path.is_file():
             path.unlink()

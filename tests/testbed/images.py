@@ -26,7 +26,7 @@ HTTP_TIMEOUT = 10
 PT_INTERP = 3
 NOBODY = "65534:65534"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-TOOLS = ("sh", "sleep", "cat", "ls", "wget", "nc", "env", "id", "ps", "kill", "echo", "true", "false")
+TOOLS = ("sh", "sleep", "cat", "ls", "nc", "env", "id", "ps", "kill", "echo", "true", "false")
 
 
 def host_platform() -> str:
@@ -38,6 +38,14 @@ def web_image(version_text: str, **options: t.Any) -> Layout:
     """A web server on 8080, a static busybox of 2 MB, that answers `version_text` on `/`; options of `command_image`."""
     page = {"www/index.html": f"{version_text}\n".encode()}
     return command_image(["httpd", "-f", "-p", "8080", "-h", "/www"], files=page, **options)
+
+
+def http_get_command(address: str, port: int = 8080) -> list[str]:
+    """What to `kubectl exec` in a Pod of these images to GET `/` from an IP address within 3 s.
+
+    Debian's static busybox cannot resolve names (its wget crashes), so it is nc; answers nothing where nobody does.
+    """
+    return ["/bin/sh", "-c", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 {address} {port}"]
 
 
 def exiting_image(text: str = "", code: int = 1, **options: t.Any) -> Layout:
