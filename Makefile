@@ -44,7 +44,8 @@ format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 unit: $(STAMP) ## run the unit tests, with coverage
-	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term
+	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term --cov-report=json:.cache/coverage.json
+	@$(BIN)/python hack/branches.py .cache/coverage.json 90
 
 integration: $(STAMP) ## run the integration tests on the testbed
 	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
@@ -93,4 +94,4 @@ uninstall: ## take the CRDs, and every resource of theirs, out of it
 	kubectl delete --ignore-not-found -k config/crd
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
-	rm -rf .venv .cache/collections $(STAMP) .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
+	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
