@@ -9,6 +9,8 @@ ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
 BIN := .venv/bin
 STAMP := .cache/setup.stamp
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# In a collection Molecule would look into extensions/ alone.
+export MOLECULE_GLOB := molecule/*/molecule.yml
 export PYTHONPATH := $(CURDIR)/.cache/collections:$(CURDIR)/tests
 
 # An exported KUBECONFIG may be somebody's production: tests, demo and bench ask the testbed instead.
