@@ -18,8 +18,8 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format unit integration molecule test test-long bench demo testbed-up testbed-down \
-	testbed-status run build image install uninstall clean
+.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit integration molecule test test-long \
+	bench demo testbed-up testbed-down testbed-status run build image install uninstall clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,12 +31,20 @@ $(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
-lint: $(STAMP) ## check style: ruff, yamllint, ansible-lint, kustomize
+lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, kustomize
+
+lint-python: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-yaml: $(STAMP)
 	$(BIN)/yamllint --strict .
+
+lint-ansible: $(STAMP)
 	$(BIN)/ansible-lint
 	$(BIN)/antsibull-changelog lint
+
+lint-config:
 	@if command -v kubectl >/dev/null; then set -e; for folder in $(patsubst %/,%,$(dir $(wildcard config/*/kustomization.yaml))); do \
 		echo "kubectl kustomize $$folder"; kubectl kustomize $$folder >/dev/null; done; \
 	else echo "kubectl is missing: config/ was not rendered"; fi

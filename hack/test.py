@@ -122,7 +122,7 @@ def follow(step: Step, log: Path) -> int | None:
     """The exit code of `make TARGET`, or None when it was given up; only what it started is ended."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["make", "--no-print-directory", step.target],
+            ["make", "--no-print-directory", "--keep-going", step.target],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=output,
