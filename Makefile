@@ -9,6 +9,8 @@ ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
 BIN := .venv/bin
 STAMP := .cache/setup.stamp
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# In a collection Molecule would look into extensions/ alone.
+export MOLECULE_GLOB := molecule/*/molecule.yml
 export PYTHONPATH := $(CURDIR)/.cache/collections:$(CURDIR)/tests
 
 # An exported KUBECONFIG may be somebody's production: tests, demo and bench ask the testbed instead.
@@ -16,8 +18,8 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format unit integration molecule test test-long bench demo testbed-up testbed-down \
-	testbed-status run build image install uninstall clean
+.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit integration molecule test test-long \
+	bench demo testbed-up testbed-down testbed-status run build image install uninstall clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,12 +31,20 @@ $(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
-lint: $(STAMP) ## check style: ruff, yamllint, ansible-lint, kustomize
+lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, kustomize
+
+lint-python: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-yaml: $(STAMP)
 	$(BIN)/yamllint --strict .
+
+lint-ansible: $(STAMP)
 	$(BIN)/ansible-lint
 	$(BIN)/antsibull-changelog lint
+
+lint-config:
 	@if command -v kubectl >/dev/null; then set -e; for folder in $(patsubst %/,%,$(dir $(wildcard config/*/kustomization.yaml))); do \
 		echo "kubectl kustomize $$folder"; kubectl kustomize $$folder >/dev/null; done; \
 	else echo "kubectl is missing: config/ was not rendered"; fi
@@ -44,7 +54,8 @@ format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 unit: $(STAMP) ## run the unit tests, with coverage
-	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term
+	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term --cov-report=json:.cache/coverage.json
+	@$(BIN)/python hack/branches.py .cache/coverage.json 90
 
 integration: $(STAMP) ## run the integration tests on the testbed
 	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
@@ -93,4 +104,4 @@ uninstall: ## take the CRDs, and every resource of theirs, out of it
 	kubectl delete --ignore-not-found -k config/crd
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
-	rm -rf .venv .cache/collections $(STAMP) .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
+	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache

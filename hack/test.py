@@ -23,8 +23,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "logs"
 TAIL_LINES = 40
-# Closing lines of pytest and ansible-lint, shown for steps that pass too.
-SUMMARY = re.compile(r"^(=+ .*\b(passed|failed|errors?)\b.* =+|TOTAL .*%|(Passed|Failed): .*)$")
+# Closing lines of pytest, coverage, ansible-lint and Molecule, shown for steps that pass too.
+SUMMARY = re.compile(
+    r"^(=+ .*\b(passed|failed|errors?)\b.* =+|TOTAL .*%|Passed: .*|\w+ +Molecule executed .*|.* % of the branches .*)$"
+)
 ESCAPES = re.compile(r"\x1b(\[[0-9;]*[A-Za-z]|\]8;[^\x1b\x07]*(\x1b\\|\x07)?)")
 GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
@@ -110,7 +112,8 @@ def run_step(step: Step) -> Outcome:
     seconds = time.monotonic() - began
     lines = ESCAPES.sub("", log.read_text(errors="replace")).splitlines()
     shown = [line for line in lines if SUMMARY.match(line)] if code == 0 else lines[-TAIL_LINES:]
-    print("\n".join(shown), flush=True)
+    for line in shown:
+        print(line, flush=True)
     why = {0: "", None: f"given up after {step.seconds} s"}.get(code, f"exit {code}")
     return Outcome(step, seconds, why)
 
@@ -119,7 +122,7 @@ def follow(step: Step, log: Path) -> int | None:
     """The exit code of `make TARGET`, or None when it was given up; only what it started is ended."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["make", "--no-print-directory", step.target],
+            ["make", "--no-print-directory", "--keep-going", step.target],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=output,

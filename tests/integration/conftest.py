@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster with our CRDs, and a namespace for each test that wants one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import testbed
+
+Kubectl = Callable[..., subprocess.CompletedProcess[str]]
+SECONDS = 60
+
+
+@pytest.fixture(scope="session")
+def kubectl(pytestconfig: pytest.Config) -> Kubectl:
+    """Call kubectl on the testbed: `kubectl("get", "pods", check=False)`; a dict as `stdin` is sent as JSON."""
+    kubeconfig = str(testbed.connect().kubeconfig)
+
+    def call(*arguments: str, stdin: str | dict[str, Any] = "", check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            ["kubectl", "--kubeconfig", kubeconfig, f"--request-timeout={SECONDS}s", *arguments],
+            cwd=pytestconfig.rootpath,
+            input=stdin if isinstance(stdin, str) else json.dumps(stdin),
+            capture_output=True,
+            text=True,
+            timeout=2 * SECONDS,
+            check=False,
+        )
+        if check and done.returncode:
+            pytest.fail(f"kubectl {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def crds(kubectl: Kubectl) -> None:
+    """The CRDs as `make install` puts them there, served."""
+    kubectl("apply", "--server-side", "--force-conflicts", "-k", "config/crd")
+    names = [f"crd/{plural}.install.sios.nginx.testing" for plural in ("starts", "updates")]
+    kubectl("wait", "--for=condition=Established", f"--timeout={SECONDS}s", *names)
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl) -> Iterator[str]:
+    """A new namespace, removed again without waiting for the end."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    kubectl("create", "namespace", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")
