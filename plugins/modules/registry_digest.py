@@ -187,6 +187,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, helpers, hosts, lookup, resolver
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (

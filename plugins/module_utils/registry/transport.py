@@ -24,6 +24,7 @@ import urllib3.connection
 import urllib3.connectionpool
 import urllib3.exceptions
 import urllib3.util.ssl_
+
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
     is_forbidden,
