@@ -7,8 +7,9 @@ ARG COLLECTION=dist/kubesteward-core-1.0.0.tar.gz
 USER root
 COPY requirements.txt requirements.yml ${COLLECTION} /tmp/build/
 
-# The base image may come without pip.
+# The base image may come without pip. What root's ansible-galaxy leaves behind must not lie in the operator's home.
 RUN set -eu; \
+    export ANSIBLE_HOME=/tmp/build/ansible; \
     python3 -m pip --version || python3 -m ensurepip || { \
       microdnf install -y --setopt=install_weak_deps=0 "python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')-pip"; \
       microdnf clean all; }; \
@@ -16,7 +17,7 @@ RUN set -eu; \
     ansible-galaxy collection install --collections-path /usr/share/ansible/collections \
       --requirements-file /tmp/build/requirements.yml; \
     ansible-galaxy collection install --collections-path /usr/share/ansible/collections /tmp/build/*.tar.gz; \
-    rm -rf /tmp/build /root/.ansible
+    rm -rf /tmp/build
 
 # User 1001 cannot write beside the sources, nor can anybody on a read-only root: without bytecode each pass would cost
 # more than twice as much. Some files of other packages are templates or for another Python, so only ours must compile.
@@ -37,8 +38,8 @@ ENV ANSIBLE_HOME=/tmp/.ansible \
 
 USER 1001
 
-# Stop the build where an import would still have to compile Ansible or the collection.
-RUN python3 -c 'import importlib.util as u, pathlib, ansible.cli.playbook as a; \
+# Stop the build where an import would still have to compile something.
+RUN python3 -c 'import importlib.util as u, pathlib, ansible.cli.playbook as a, kubernetes.client as k, requests as r; \
     root = pathlib.Path("/usr/share/ansible/collections/ansible_collections/kubesteward/core/plugins"); \
-    missing = [p for p in [a.__file__, *map(str, root.rglob("*.py"))] if not pathlib.Path(u.cache_from_source(p)).exists()]; \
+    missing = [p for p in [a.__file__, k.__file__, r.__file__, *map(str, root.rglob("*.py"))] if not pathlib.Path(u.cache_from_source(p)).exists()]; \
     raise SystemExit(f"no bytecode for {missing}" if missing else 0)'
