@@ -57,5 +57,6 @@ def test_runs_leave_one_folder_behind(watches, kind):
 
 
 @pytest.mark.parametrize("kind", ["Start", "Update"])
-def test_playbooks_are_named_from_the_folder_the_operator_starts_in(watches, kind):
+def test_playbooks_are_named_from_the_folder_the_operator_starts_in(root, watches, kind):
     assert watches[kind]["playbook"] == f"playbooks/{kind.lower()}.yml"
+    assert (root / watches[kind]["playbook"]).is_file()
