@@ -105,16 +105,26 @@ def marked(homes: Path | None) -> dict[int, str]:
 
 def kill(pids: t.Iterable[int], seconds: float = 10) -> None:
     """End processes for good and wait until they are gone; their data is thrown away, so nothing needs a goodbye."""
-    remaining = {pid: start_time(pid) for pid in pids if pid != os.getpid()}
-    for pid, started in remaining.items():
-        if started is not None and start_time(pid) == started:
+    wanted = {pid: started for pid in pids if pid != os.getpid() and (started := start_time(pid)) is not None}
+    for pid, started in wanted.items():
+        if start_time(pid) == started:
             _signal(pid)
     deadline = time.monotonic() + seconds
-    while any(started is not None and start_time(pid) == started for pid, started in remaining.items()):
+    while running := [pid for pid, started in wanted.items() if start_time(pid) == started]:
         if time.monotonic() > deadline:
-            stuck = [pid for pid, started in remaining.items() if started is not None and start_time(pid) == started]
-            raise TestbedError(f"Processes {stuck} do not end after SIGKILL: look at `ps -o stat,wchan {stuck[0]}`.")
+            raise TestbedError(f"Processes {running} do not end after SIGKILL: see `ps -o stat,wchan {running[0]}`.")
         time.sleep(0.05)
+    _wait_reaped(wanted, deadline)
+
+
+def _wait_reaped(pids: t.Iterable[int], deadline: float) -> None:
+    """Reap the dead that are ours and give the system's first process the time to reap the others."""
+    for pid in pids:
+        while (PROC / str(pid)).exists() and time.monotonic() < deadline:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                time.sleep(0.05)
 
 
 def _signal(pid: int) -> None:
