@@ -22,7 +22,7 @@ WRITES = ("create", "update", "patch", "delete", "deletecollection")
 def kubeconfig(server: str, authority: bytes, certificate: bytes, key: bytes) -> str:
     """A kubeconfig with everything inside it."""
     encode = [base64.b64encode(part).decode() for part in (authority, certificate, key)]
-    return _yaml(
+    return yaml.safe_dump(
         {
             "apiVersion": "v1",
             "kind": "Config",
@@ -38,7 +38,7 @@ def kubeconfig(server: str, authority: bytes, certificate: bytes, key: bytes) ->
 
 def audit_policy() -> str:
     """Every write of everybody at Metadata level, one event a request; no reads."""
-    return _yaml(
+    return yaml.safe_dump(
         {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -55,7 +55,7 @@ def registry(storage: Path, address: str, *, read_only: bool) -> str:
         "delete": {"enabled": True},
         "maintenance": {"readonly": {"enabled": read_only}, "uploadpurging": {"enabled": False}},
     }
-    return _yaml(
+    return yaml.safe_dump(
         {
             "version": 0.1,
             "log": {"level": "warn"},
@@ -125,7 +125,7 @@ def cni() -> str:
 
 def kubelet(home: Path) -> str:
     """KubeletConfiguration of the only node."""
-    return _yaml(
+    return yaml.safe_dump(
         {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -162,8 +162,3 @@ def kubelet(home: Path) -> str:
             "volumePluginDir": f"{home}/node/volume-plugins",
         }
     )
-
-
-def _yaml(document: t.Mapping[str, t.Any]) -> str:
-    text: str = yaml.safe_dump(dict(document))
-    return text

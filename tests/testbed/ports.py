@@ -30,7 +30,8 @@ def suggestion(ports: t.Mapping[str, int]) -> int:
     first: int = min(ports.values())
     count = len(ports)
     candidates = [*range(first + 100, 64000, 100), *range(first - 100, 1100, -100)]
-    return next(base for base in candidates if all(is_free(base + offset) for offset in range(count)))
+    free: t.Iterator[int] = (base for base in candidates if all(is_free(base + offset) for offset in range(count)))
+    return next(free)
 
 
 def is_free(port: int) -> bool:
