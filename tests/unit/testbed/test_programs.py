@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from testbed import binaries, packages, settings
 from testbed.errors import TestbedError
 
@@ -28,7 +29,7 @@ def test_a_program_in_the_cache_needs_no_go(tmp_path: Path, monkeypatch) -> None
 
 def test_without_go_the_remedy_is_named_and_nothing_is_made(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(binaries.shutil, "which", lambda *_args, **_options: None)
-    with pytest.raises(TestbedError, match="install Go 1.25 or newer"):
+    with pytest.raises(TestbedError, match=r"install Go 1.25 or newer"):
         binaries.program_of(MODULE, "crane", tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
@@ -37,7 +38,7 @@ def test_an_old_go_is_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(binaries.shutil, "which", lambda *_args, **_options: "/go")
     answer = SimpleNamespace(stdout="go version go1.19.8 linux/amd64", returncode=0)
     monkeypatch.setattr(binaries.subprocess, "run", lambda *_args, **_options: answer)
-    with pytest.raises(TestbedError, match="go1.19.8 linux/amd64 is too old"):
+    with pytest.raises(TestbedError, match=r"go1.19.8 linux/amd64 is too old"):
         binaries.program_of(MODULE, "crane", tmp_path)
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from testbed import binaries, connection, settings
 from testbed.errors import TestbedError
 
