@@ -32,10 +32,11 @@ def events(
     about["uid"] = update["metadata"]["uid"]
     found += [{**event, "about": about} for event in found]
     known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
+    open_ones = status.standing(judged, rolled)
     for container, verdict in judged:
         name = status.workload_name(container["workload"])
-        quiet = verdict.verdict == "current" or verdict.rolls or verdict.reason == "rollout_in_progress"
-        if quiet or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
+        worth_telling = verdict.verdict == UNKNOWN or (container, verdict) in open_ones
+        if not worth_telling or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
             continue
         normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run")
         reason = "VerdictUnknown" if verdict.verdict == UNKNOWN else "RollHeld"

@@ -5,7 +5,7 @@
 
 A roll replaces the tag of an image by a digest. What was followed would be forgotten, so the same patch writes
 `kubesteward.io/follow` on the patched object: JSON by container, `{reference, digest, from, at}`. It counts only while
-the object's spec still carries `digest`: a person who writes another image has taken over.
+the object's spec still carries `digest` of that repository: a person who writes another image has taken over.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
 ANNOTATION = "kubesteward.io/follow"
 
@@ -30,8 +33,15 @@ class Follow:
     at: str
 
     def holds_for(self, image: str) -> bool:
-        """True while `image`, as the spec has it now, is still what we wrote."""
-        return image.rpartition("@")[2] == self.digest
+        """True while `image`, as the spec has it now, is still what we wrote.
+
+        The same digest behind another repository or tag is somebody's choice: they have taken over.
+        """
+        try:
+            ours = dataclasses.replace(references.parse(self.reference), tag=None, digest=self.digest)
+            return references.parse(image) == ours
+        except StewardError:
+            return False
 
     def as_dict(self) -> dict[str, str]:
         """The annotation's form."""

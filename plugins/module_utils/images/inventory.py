@@ -53,6 +53,10 @@ def seniority(obj: Object) -> tuple[str, str]:
 def _describe(
     workload: Object, start: Object | None, group: running.Family, container: dict[str, t.Any], namespace: str
 ) -> dict[str, t.Any]:
+    controller = _foreign_controller(workload, start)
+    if container["name"] != workload["metadata"]["name"]:
+        # a Start gives one container, of the Deployment's name: what others add beside it is the Deployment's own
+        start = None
     source = start or workload
     spec_image = (start.get("spec") or {}).get("image") or "" if start else container["image"]
     entry = follows.read(source).get(container["name"])
@@ -77,7 +81,7 @@ def _describe(
         "platforms": [],
         "pull_secrets": _pull_secrets(group.live, workload, namespace),
         "rollout": running.rollout_state(workload, group.live),
-        "controller": _foreign_controller(workload, start),
+        "controller": controller,
     }
 
 

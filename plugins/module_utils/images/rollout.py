@@ -113,14 +113,17 @@ def _annotate(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operatio
         digest = change.after.rpartition("@")[2]
         entries[change.container] = follows.Follow(change.reference, digest, change.before, at)
     text = follows.render(entries)
-    annotations = live["metadata"].get("annotations")
+    annotations = live["metadata"].get("annotations") or {}
+    pointer = f"/metadata/annotations/{_escape(follows.ANNOTATION)}"
+    if follows.ANNOTATION in annotations:
+        # another pass may have written the memory of another container meanwhile
+        before = {"op": "test", "path": pointer, "value": annotations[follows.ANNOTATION]}
+        return [before, {"op": "replace", "path": pointer, "value": text}]
+    # no test can say that something is absent, so that nothing may have been written meanwhile
+    unedited = {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]}
     if annotations:
-        return [{"op": "add", "path": f"/metadata/annotations/{_escape(follows.ANNOTATION)}", "value": text}]
-    # adding the whole map must not wipe one that was written meanwhile
-    return [
-        {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
-        {"op": "add", "path": "/metadata/annotations", "value": {follows.ANNOTATION: text}},
-    ]
+        return [unedited, {"op": "add", "path": pointer, "value": text}]
+    return [unedited, {"op": "add", "path": "/metadata/annotations", "value": {follows.ANNOTATION: text}}]
 
 
 def _escape(key: str) -> str:

@@ -228,13 +228,13 @@ def gather(live: t.Iterable[Object], name: str) -> dict[str, t.Any]:
         if not image_id or why in _NOT_PULLED:
             waiting[why or "NotStarted"] += 1
             continue
-        parsed = parse_image_id(image_id)
+        parsed = parse_image_id(image_id) or ImageId("none")
         group = groups.setdefault(
             image_id,
             {
                 "image_id": image_id,
-                "digest": parsed.digest if parsed else "",
-                "id_kind": parsed.kind if parsed else "unsupported",
+                "digest": parsed.digest,
+                "id_kind": parsed.kind,
                 "pods": 0,
                 "ready": 0,
             },

@@ -49,7 +49,7 @@ def following(update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now:
         status["lastRoll"] = before["lastRoll"]
     history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
     status["history"] = history[-HISTORY:]
-    status["conditions"] = _conditions(before.get("conditions") or (), judged, now)
+    status["conditions"] = _conditions(before.get("conditions") or (), judged, rolled, now)
     return status
 
 
@@ -64,7 +64,7 @@ def _comparable(status: Status, key: str) -> t.Any:
         # a message may carry a moment's figures, e.g. a time to wait: alone it is no news
         return [{name: item[name] for name in item if name != "message"} for item in value or ()]
     if key == "conditions":
-        kinds = {kind for kind, _value, _reason, _message in _condition_values(())}
+        kinds = {kind for kind, _value, _reason, _message in _condition_values((), ())}
         return {
             x["type"]: (x.get("status"), x.get("reason"), x.get("message")) for x in value or () if x["type"] in kinds
         }
@@ -110,18 +110,31 @@ def _first_published(judged: Judged) -> Status:
     return {key: value for key, value in values.items() if value}
 
 
-def _flags(before: Status, judged: Judged, rolled: t.Sequence[t.Any]) -> dict[str, bool]:
+def _flags(before: Status, judged: Judged, rolled: Rolls) -> dict[str, bool]:
     """`check_id,update`: false,false until a difference is found, true,false while it stands, true,true once rolled."""
-    stale = [verdict for _container, verdict in judged if verdict.verdict == STALE]
-    open_ones = [verdict for verdict in stale if not verdict.rolls and verdict.reason != "rollout_in_progress"]
-    failed = sum(1 for verdict in stale if verdict.rolls) > len(rolled)
-    if open_ones or failed:
+    if standing(judged, rolled):
         return {"check_id": True, "update": False}
     if rolled:
         return {"check_id": True, "update": True}
     found = bool(before.get("check_id"))
     settled = found and bool(judged) and all(verdict.verdict == CURRENT for _container, verdict in judged)
     return {"check_id": found, "update": bool(before.get("update")) or settled}
+
+
+def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    return workload_name(entry["workload"]), entry["container"]
+
+
+def standing(judged: Judged, rolled: Rolls) -> Judged:
+    """Differences that nothing was done about: held ones, and those whose roll failed."""
+    done = {_key(roll) for roll in rolled}
+    return [
+        (container, verdict)
+        for container, verdict in judged
+        if verdict.verdict == STALE
+        and verdict.reason != "rollout_in_progress"
+        and not (verdict.rolls and _key(container) in done)
+    ]
 
 
 def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:
@@ -156,10 +169,12 @@ def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
     }
 
 
-def _conditions(before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, now: str) -> list[dict[str, str]]:
+def _conditions(
+    before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, rolled: Rolls, now: str
+) -> list[dict[str, str]]:
     known = {condition["type"]: condition for condition in before}
     conditions = []
-    for kind, value, reason, message in _condition_values(judged):
+    for kind, value, reason, message in _condition_values(judged, rolled):
         last = known.get(kind) or {}
         since = last.get("lastTransitionTime") if last.get("status") == value else None
         conditions.append(
@@ -168,8 +183,10 @@ def _conditions(before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, now: 
     return conditions
 
 
-def _condition_values(judged: Judged) -> list[tuple[str, str, str, str]]:
-    return [_up_to_date(judged), _rolling(judged), _blocked(judged), _reachable(judged)]
+def _condition_values(judged: Judged, rolled: Rolls) -> list[tuple[str, str, str, str]]:
+    open_ones = standing(judged, rolled)
+    rolling = [pair for pair in judged if pair[1].verdict == STALE and pair not in open_ones]
+    return [_up_to_date(judged), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
 
 
 def _up_to_date(judged: Judged) -> tuple[str, str, str, str]:
@@ -184,30 +201,27 @@ def _up_to_date(judged: Judged) -> tuple[str, str, str, str]:
     return "UpToDate", "True", "Current", message
 
 
-def _rolling(judged: Judged) -> tuple[str, str, str, str]:
-    names = _names(judged, lambda verdict: verdict.rolls or verdict.reason == "rollout_in_progress")
-    if names:
-        return "Rolling", "True", "RolloutInProgress", f"rolling: {names}"
+def _rolling(rolling: Judged) -> tuple[str, str, str, str]:
+    if rolling:
+        return "Rolling", "True", "RolloutInProgress", f"rolling: {_names(rolling)}"
     return "Rolling", "False", "Idle", "no rollout is in progress"
 
 
-def _blocked(judged: Judged) -> tuple[str, str, str, str]:
-    held = [v for _container, v in judged if v.verdict == STALE and not v.rolls and v.reason != "rollout_in_progress"]
-    if held:
-        names = _names(judged, lambda verdict: verdict in held)
-        reasons = ", ".join(sorted({verdict.reason for verdict in held}))
-        return "RolloutBlocked", "True", "Held", f"held ({reasons}): {names}"
+def _blocked(open_ones: Judged) -> tuple[str, str, str, str]:
+    if open_ones:
+        reasons = ", ".join(sorted({verdict.reason for _container, verdict in open_ones}))
+        return "RolloutBlocked", "True", "Held", f"held ({reasons}): {_names(open_ones)}"
     return "RolloutBlocked", "False", "NotHeld", "nothing is held"
 
 
 def _reachable(judged: Judged) -> tuple[str, str, str, str]:
-    names = _names(judged, lambda verdict: verdict.reason in _NOT_REACHED)
-    if names:
-        return "RegistryReachable", "False", "LookupFailed", f"not looked up: {names}"
+    missed = [pair for pair in judged if pair[1].reason in _NOT_REACHED]
+    if missed:
+        return "RegistryReachable", "False", "LookupFailed", f"not looked up: {_names(missed)}"
     return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
 
 
-def _names(judged: Judged, test: t.Callable[[Verdict], bool], most: int = 5) -> str:
-    names = [f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged if test(v)]
+def _names(judged: Judged, most: int = 5) -> str:
+    names = [f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

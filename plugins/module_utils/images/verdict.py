@@ -9,6 +9,8 @@ import collections
 import dataclasses
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import DOCKER_MANIFEST, OCI_MANIFEST
+
 Container = t.Mapping[str, t.Any]
 Published = t.Mapping[str, t.Any]
 
@@ -100,7 +102,7 @@ def _compare(container: Container, published: Published) -> Verdict:
         message = f"{pods['other']} of {pods.total()} Pods do not run {candidate}"
         return Verdict(STALE, "mixed_replicas", message, candidate)
     if undecided:
-        return _inconclusive(undecided[0])
+        return _inconclusive(undecided[0], published)
     if pods["content"]:
         return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
     if pods["child"]:
@@ -114,9 +116,16 @@ def _match(item: t.Mapping[str, t.Any], published: Published) -> str:
     if kind == "manifest":
         if digest == published["digest"]:
             return "top"
-        return "child" if any(digest == child["digest"] for child in published.get("children") or ()) else "other"
+        if any(digest == child["digest"] for child in published.get("children") or ()):
+            return "child"
+        return "other" if _children_are_known(published) else "undecided"
     # a local ID is the digest of a config: it says nothing about manifests, and a different one may still be the same
     return "content" if kind == "config" and digest == published.get("config_digest") else "undecided"
+
+
+def _children_are_known(published: Published) -> bool:
+    """False for an index that was not read, e.g. to spare a rate limit: any digest may be one of its children."""
+    return published.get("children") is not None or published.get("media_type") in (DOCKER_MANIFEST, OCI_MANIFEST)
 
 
 def _compare_written(container: Container, candidate: str) -> Verdict:
@@ -129,7 +138,11 @@ def _compare_written(container: Container, candidate: str) -> Verdict:
     )
 
 
-def _inconclusive(item: t.Mapping[str, t.Any]) -> Verdict:
+def _inconclusive(item: t.Mapping[str, t.Any], published: Published) -> Verdict:
+    if item["id_kind"] == "manifest":
+        message = f"{item['digest']} may be a child of {published['digest']}, whose children were not read"
+        limited = published.get("ratelimit_remaining") is not None
+        return Verdict(UNKNOWN, "rate_limited" if limited else "waiting", message)
     if item["id_kind"] == "config":
         message = f"the runtime reports the local image ID {item['image_id']}, which the registry cannot confirm"
         return Verdict(UNKNOWN, "config_digest_only", message)

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Passes over Starts, the release of what was rolled, and the match of what runs with what was looked up."""
+
+from __future__ import annotations
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
+from ansible_collections.kubesteward.core.plugins.modules import image_rollout, pod_image_id
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I1,
+    I2,
+    IMAGE,
+    NAMESPACE,
+    NOW,
+    pod_of,
+    published,
+    start,
+    start_deployment,
+    state,
+    update,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
+    FakeCluster,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
+    PUSHED,
+    TARGETS,
+    at,
+    cluster_of,
+    image,
+    run,
+    settle,
+)
+
+
+def starts_cluster():
+    resource = start()
+    owner = start_deployment(resource)
+    statuses = [state(at(I1), "nginx-sample")]
+    one, between = pod_of(owner, statuses, labels={"app": "nginx-sample"}, name="pod-start")
+    return FakeCluster(update(), resource, owner, one, *between)
+
+
+def test_a_start_is_rolled_and_to_be_applied_until_it_is():
+    cluster = starts_cluster()
+    wanted = [{"name": "start-sample", "image": at(I2)}]
+    assert run(cluster, PUSHED, check_mode=True).starts == wanted
+    done = run(cluster, PUSHED)
+    assert (done.starts, cluster.read("Start", "start-sample")["spec"]["image"]) == (wanted, at(I2))
+    # a run that was cut off here leaves the Deployment behind
+    again = run(cluster, PUSHED)
+    assert (again.rolled, again.starts) == ([], wanted)
+
+    def apply(obj):
+        obj["spec"]["template"]["spec"]["containers"][0]["image"] = at(I2)
+
+    cluster.edit("Deployment", "nginx-sample", apply)
+    assert run(cluster, PUSHED).starts == []
+
+
+def release(cluster, check_mode=False):
+    seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
+    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"]}
+    return image_rollout.run(params, cluster, check_mode, NOW)
+
+
+def test_release_puts_the_references_back():
+    cluster = cluster_of("a", "b")
+    before = cluster.read("Deployment", "a")["spec"]
+    run(cluster, PUSHED)
+    settle(cluster, "a", "b")
+    cluster.writes.clear()
+    predicted = release(cluster, check_mode=True)
+    assert cluster.writes == []
+    done = release(cluster)
+    assert report.result(predicted, True) == report.result(done, True)
+    assert cluster.writes == ["patch Deployment/a", "patch Deployment/b"]
+    assert cluster.read("Deployment", "a")["spec"] == before
+    assert release(cluster).released == []
+    assert len(cluster.writes) == 2
+
+
+def test_release_of_one_that_is_refused_stops_no_other():
+    cluster = cluster_of("a", "b")
+    run(cluster, PUSHED)
+
+    def refuse(verb, target):
+        if target.name == "a":
+            raise ApiError("no a", 403)
+
+    cluster.before_write = refuse
+    done = release(cluster)
+    assert (done.errors, image(cluster, "b")) == (["no a"], IMAGE)
+
+
+def test_release_of_a_start_says_what_to_apply():
+    cluster = starts_cluster()
+    run(cluster, PUSHED)
+    assert release(cluster).starts == [{"name": "start-sample", "image": IMAGE}]
+
+
+def test_entries_are_matched_by_reference_and_secrets():
+    found = pod_image_id.run({"namespace": NAMESPACE, "workloads": TARGETS[:1]}, cluster_of("a"))["containers"]
+    secret = [{"namespace": NAMESPACE, "name": "x"}]
+    entries = [published(I2, children=(), pull_secrets=secret), published(I1, children=(), pull_secrets=[])]
+    judged = execution.judge(found, entries, execution.Policy())
+    assert (judged[0][1].verdict, judged[0][0]["published"]) == ("current", I1)
+    judged = execution.judge([{**found[0], "pull_secrets": secret}], entries, execution.Policy())
+    assert judged[0][1].verdict == "stale"
+    # a caller may have looked the reference up without secrets
+    assert execution.judge(found, entries[:1], execution.Policy())[0][1].verdict == "stale"
+    assert execution.judge(found, [], execution.Policy())[0][1].reason == "waiting"
+
+
+def test_a_dry_run_holds_every_roll():
+    cluster = cluster_of("a")
+    done = run(cluster, PUSHED, dry_run=True)
+    assert (done.rolled, image(cluster, "a")) == ([], IMAGE)
+    assert done.judged[0][1].reason == "dry_run"

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The result of a pass, for machines and for people."""
+
+from __future__ import annotations
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images import report
+from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I1,
+    I2,
+    IMAGE,
+    REPOSITORY,
+    published,
+    sha,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
+    PUSHED,
+    SAME,
+    at,
+    cluster_of,
+    run,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.test_status import HELD, judged
+
+
+def test_what_was_rolled_is_reported():
+    result = report.result(run(cluster_of("a"), PUSHED), with_diff=False)
+    assert result["changed"] is True
+    workload = {"kind": "Deployment", "name": "a", "api_version": "apps/v1", "owner": None}
+    assert result["verdicts"] == [
+        {
+            "workload": workload,
+            "container": "app",
+            "image": IMAGE,
+            "verdict": "stale",
+            "reason": "digest_differs",
+            "message": f"{IMAGE} now names {I2}",
+            "running": [I1],
+            "published": I2,
+        }
+    ]
+    assert result["counts"] == {"current": 0, "stale": 1, "unknown": 0}
+    owner = {"kind": "Deployment", "name": "a", "api_version": "apps/v1"}
+    assert result["rolled"] == [{"workload": workload, "container": "app", "owner": owner, "from": IMAGE, "to": at(I2)}]
+    assert (result["held"], result["released"], result["starts"], result["deleted"]) == ([], [], [], False)
+    assert result["status"]["update"] is True
+    assert "diff" not in result
+
+
+def test_an_unchanged_pass_is_not_changed():
+    cluster = cluster_of("a")
+    assert report.result(run(cluster, SAME), with_diff=False)["changed"] is True
+    result = report.result(run(cluster, SAME), with_diff=True)
+    assert (result["changed"], result["diff"]) == (False, [])
+
+
+def test_what_is_held_is_reported():
+    result = report.result(run(cluster_of("a", suspend=True), PUSHED), with_diff=False)
+    assert [(x["workload"]["name"], x["reason"]) for x in result["held"]] == [("a", "suspended")]
+
+
+def test_without_an_update_there_is_no_status():
+    assert "status" not in report.result(Pass(), with_diff=True)
+
+
+def test_the_diff_shows_images_digests_and_flags():
+    rolled, told = report.result(run(cluster_of("a"), PUSHED), with_diff=True)["diff"]
+    assert rolled["before_header"] == rolled["after_header"] == "Deployment/a container app"
+    assert rolled["before"] == f"image: {IMAGE}\nruns: {I1}\n"
+    assert rolled["after"] == f"image: {at(I2)}\n"
+    assert told["before_header"] == "Update/update-sample status"
+    assert told["before"] == "check_id: false\nupdate: false\n"
+    assert told["after"] == "check_id: true\nupdate: true\nDeployment/a app: stale (digest_differs)\n"
+
+
+def test_the_diff_of_an_update_that_ends():
+    found = report.result(run(cluster_of("a", delete_flag=True), SAME), with_diff=True)["diff"]
+    assert (found[-1]["before"], found[-1]["after"]) == ("state: present\n", "state: absent\n")
+
+
+def test_the_table_is_aligned_and_short():
+    lines = report.result(run(cluster_of("a", "b"), {IMAGE: published(I2, children=())}), with_diff=False)["table"]
+    assert lines[0].split() == ["WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED"]
+    assert lines[1].split() == ["Deployment/a", "app", "rolled", "digest_differs", I1[7:19], I2[7:19]]
+    assert len({line.index(I2[7:19]) for line in lines[1:]}) == 1
+
+
+def test_the_table_of_one_that_runs_nothing_or_much():
+    (pair,) = judged(HELD)
+    many = [{"digest": sha(str(n)), "id_kind": "manifest", "pods": 1} for n in range(5)]
+    done = Pass([({**pair[0], "running": [], "published": None}, HELD), ({**pair[0], "running": many}, HELD)])
+    empty, full = report.table(done, ())[1:]
+    assert empty.split()[-2:] == ["-", "-"]
+    assert "and 2 more" in full
+    assert full.count(",") == 2
+
+
+def test_errors_are_one_message():
+    assert report.aggregated(["a"]) == "a"
+    assert report.aggregated(["a", "b"]).endswith("a; b")
+    assert REPOSITORY not in report.aggregated(["a", "b"])

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Applying Starts against a cluster in memory."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ansible_collections.kubesteward.core.plugins.module_utils import apply_starts
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I1,
+    IMAGE,
+    NAMESPACE,
+    NOW,
+    REPOSITORY,
+    pod_of,
+    start,
+    state,
+    workload,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import FakeCluster
+
+SPEC = {"name": "web", "image": IMAGE, "replicas": 1, "resources": None, "image_pull_secrets": ["regcred"]}
+
+
+def run(cluster, check_mode=False, **params):
+    options = {"namespace": NAMESPACE, "spec": None, "starts": None, "must_exist": True, **params}
+    return apply_starts.run(cluster, options, check_mode, NOW)
+
+
+def states(done):
+    return [(entry["start"], entry["deployment"], entry["state"]) for entry in done.starts]
+
+
+def test_every_start_gets_its_deployment_and_a_status_once():
+    cluster = FakeCluster(start(), start("second", workload_name="shop"))
+    done = run(cluster)
+    assert states(done) == [("start-sample", "nginx-sample", "applied"), ("second", "shop-sample", "applied")]
+    assert (done.changed, done.errors) == (True, [])
+    assert cluster.writes == [
+        "apply Deployment/nginx-sample",
+        "status Start/start-sample",
+        "apply Deployment/shop-sample",
+        "status Start/second",
+    ]
+    cluster.writes.clear()
+    again = run(cluster)
+    assert states(again) == [("start-sample", "nginx-sample", "unchanged"), ("second", "shop-sample", "unchanged")]
+    assert (again.changed, again.diff, cluster.writes) == (False, [], [])
+
+
+def test_check_mode_writes_nothing_and_predicts_the_run():
+    cluster = FakeCluster(start())
+    before = copy.deepcopy(cluster.objects)
+    predicted = run(cluster, check_mode=True)
+    assert (cluster.writes, cluster.objects) == ([], before)
+    done = run(cluster)
+    assert (predicted.changed, predicted.starts) == (done.changed, done.starts)
+    headers = ["Deployment/nginx-sample", "Start/start-sample status"]
+    assert [x["after_header"] for x in predicted.diff] == [x["after_header"] for x in done.diff] == headers
+    assert done.diff[0]["before"] == ""
+    assert IMAGE in done.diff[0]["after"]
+
+
+def test_named_starts_alone_are_applied():
+    cluster = FakeCluster(start(), start("second", workload_name="shop"))
+    assert states(run(cluster, starts=[{"name": "second"}])) == [("second", "shop-sample", "applied")]
+
+
+def test_an_image_that_is_known_outranks_the_start():
+    cluster = FakeCluster(start())
+    image = f"{REPOSITORY}@{I1}"
+    run(cluster, starts=[{"name": "start-sample", "image": image}])
+    deployment = cluster.read("Deployment", "nginx-sample")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
+
+
+def test_a_start_that_does_not_exist_is_an_error_or_passed_over():
+    cluster = FakeCluster(start())
+    wanted = [{"name": "nope"}, {"name": "start-sample"}]
+    done = run(cluster, starts=wanted)
+    assert done.errors == ["There is no Start nope in namespace shop"]
+    assert states(done) == [("start-sample", "nginx-sample", "applied")]
+    assert run(cluster, starts=wanted, must_exist=False).errors == []
+
+
+def test_a_deployment_without_a_start():
+    cluster = FakeCluster()
+    done = run(cluster, spec=SPEC)
+    assert states(done) == [(None, "web-sample", "applied")]
+    assert cluster.writes == ["apply Deployment/web-sample"]
+    pod = cluster.read("Deployment", "web-sample")["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "regcred"}]
+    assert "resources" not in pod["containers"][0]
+    assert states(run(cluster, spec=SPEC)) == [(None, "web-sample", "unchanged")]
+
+
+def test_two_starts_of_one_name_the_second_changes_nothing():
+    cluster = FakeCluster(start("young", image=f"{REPOSITORY}:2", created="2026-02-01T00:00:00Z"), start("old"))
+    for _again in range(2):
+        done = run(cluster)
+        assert states(done) == [("young", "nginx-sample", "conflict"), ("old", "nginx-sample", done.starts[1]["state"])]
+        deployment = cluster.read("Deployment", "nginx-sample")
+        assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    assert "Start old" in done.warnings[0]
+    assert cluster.read("Start", "young")["status"]["conditions"][0]["reason"] == "NotApplied"
+    assert cluster.writes.count("status Start/young") == 1
+
+
+def test_a_deployment_of_another_controller_is_not_touched():
+    foreign = workload(
+        name="nginx-sample", ownerReferences=[{"kind": "X", "name": "x", "uid": "x", "controller": True}]
+    )
+    cluster = FakeCluster(start(), foreign)
+    done = run(cluster)
+    assert states(done) == [("start-sample", "nginx-sample", "conflict")]
+    assert cluster.writes == ["status Start/start-sample"]
+
+
+@pytest.mark.parametrize("verb", ["apply", "status"])
+def test_one_that_is_refused_stops_no_other(verb):
+    cluster = FakeCluster(start(), start("second", workload_name="shop"))
+
+    def refuse(what, target):
+        if what == verb and target.name in ("nginx-sample", "start-sample"):
+            raise ApiError("refused", 403)
+
+    cluster.before_write = refuse
+    done = run(cluster)
+    assert done.errors == ["refused"]
+    assert "apply Deployment/shop-sample" in cluster.writes
+    assert done.starts[0]["state"] == ("failed" if verb == "apply" else "applied")
+
+
+def test_a_start_that_was_deleted_meanwhile_is_no_error():
+    cluster = FakeCluster(start())
+
+    def vanish(what, _target):
+        if what == "apply":
+            cluster.objects.pop(("Start", NAMESPACE, "start-sample"), None)
+
+    cluster.before_write = vanish
+    assert run(cluster).errors == []
+
+
+def test_the_digest_that_runs_is_in_the_status():
+    resource = start()
+    cluster = FakeCluster(resource)
+    run(cluster)
+    deployment = cluster.read("Deployment", "nginx-sample")
+    one, between = pod_of(
+        deployment, [state(f"{REPOSITORY}@{I1}", "nginx-sample")], labels={"app": "nginx-app"}, name="p"
+    )
+    for item in (one, *between):
+        item["metadata"]["labels"] = {"app": "nginx-app"}
+        cluster.put(item)
+    done = run(cluster)
+    assert done.starts[0]["digest"] == I1
+    assert cluster.read("Start", "start-sample")["status"]["digest"] == I1

@@ -1,0 +1,275 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one file that talks to Kubernetes, against a fake of the client's `request`."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import types
+
+import kubernetes
+import pytest
+import urllib3
+from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
+from kubernetes.client.exceptions import ApiException
+
+from ansible_collections.kubesteward.core.plugins.module_utils import kube
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
+
+DEPLOYMENT = Reference("apps/v1", "Deployment", "shop", "web")
+SECRET = "c2VjcmV0LXRva2Vu"
+
+
+class Server:
+    """Answers requests in order, with a dict or an exception; remembers what was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    def __call__(self, verb, path, **query):
+        self.asked.append((verb, path, query))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return types.SimpleNamespace(data=json.dumps(answer))
+
+
+def refusal(status, message=None, body=None):
+    exc = ApiException(status=status, reason="Some Reason")
+    exc.body = body if body is not None else json.dumps({"kind": "Status", "message": message})
+    exc.headers = {"Authorization": f"Bearer {SECRET}"}
+    return exc
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        (("v1", "Pod", "shop", "p"), "/api/v1/namespaces/shop/pods/p"),
+        (("v1", "Node", None, "n"), "/api/v1/nodes/n"),
+        (("apps/v1", "Deployment", "shop", "web"), "/apis/apps/v1/namespaces/shop/deployments/web"),
+        (("batch/v1", "CronJob", "shop", "c"), "/apis/batch/v1/namespaces/shop/cronjobs/c"),
+        ((INSTALL_GROUP, "Update", "shop", "u"), "/apis/install.sios.nginx.testing/v1/namespaces/shop/updates/u"),
+    ],
+)
+def test_paths_of_objects(target, path):
+    server = Server({"kind": "x"})
+    assert Cluster(server).get(*target) == {"kind": "x"}
+    assert server.asked[0][:2] == ("get", path)
+
+
+@pytest.mark.parametrize(("namespace", "path"), [("shop", "/api/v1/namespaces/shop/pods"), (None, "/api/v1/pods")])
+def test_paths_of_lists(namespace, path):
+    server = Server({"metadata": {}, "items": []})
+    assert Cluster(server).find("v1", "Pod", namespace) == []
+    assert server.asked[0][:2] == ("get", path)
+
+
+@pytest.mark.parametrize("kind", [("v1", "Deployment"), ("apps/v1", "Gadget")])
+def test_an_unknown_kind_is_refused_by_name(kind):
+    with pytest.raises(StewardError, match=f"{kind[0]} {kind[1]}"):
+        Cluster(Server()).get(*kind, "shop", "x")
+
+
+def test_lists_are_read_page_by_page():
+    first = {"metadata": {"continue": "next"}, "items": [{"metadata": {"name": "a"}}]}
+    second = {"metadata": {"continue": ""}, "items": [{"metadata": {"name": "b"}}]}
+    server = Server(first, second)
+    found = Cluster(server).find("v1", "Pod", "shop", "app=web")
+    assert [(x["kind"], x["apiVersion"], x["metadata"]["name"]) for x in found] == [
+        ("Pod", "v1", "a"),
+        ("Pod", "v1", "b"),
+    ]
+    queries = [query for _verb, _path, query in server.asked]
+    assert [query.get("_continue") for query in queries] == [None, "next"]
+    assert all(query["label_selector"] == "app=web" and query["limit"] == kube.PAGE for query in queries)
+
+
+def test_metadata_alone_is_asked_for_by_its_media_type():
+    server = Server({"metadata": {}, "items": []}, {"metadata": {}, "items": []})
+    Cluster(server).find("v1", "Node", None, metadata_only=True)
+    Cluster(server).find("v1", "Node", None)
+    assert "PartialObjectMetadataList" in server.asked[0][2]["header_params"]["Accept"]
+    assert "header_params" not in server.asked[1][2]
+
+
+def test_what_is_not_there_is_none_or_empty():
+    assert Cluster(Server(refusal(404, "gone"))).get("v1", "Pod", "shop", "p") is None
+    assert Cluster(Server(refusal(404, "gone"))).find(INSTALL_GROUP, "Start", "shop") == []
+
+
+def calls(cluster):
+    return {
+        "get": lambda: cluster.get("v1", "Secret", "shop", "regcred"),
+        "find": lambda: cluster.find("v1", "Secret", "shop"),
+        "patch": lambda: cluster.json_patch(DEPLOYMENT, []),
+        "apply": lambda: cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}),
+        "create": lambda: cluster.create({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "shop"}}),
+        "delete": lambda: cluster.delete(DEPLOYMENT, "uid"),
+    }
+
+
+@pytest.mark.parametrize("call", calls(None))
+def test_an_error_has_the_servers_message_and_no_secret(call):
+    server = Server(refusal(403, "secrets is forbidden: User cannot"))
+    with pytest.raises(ApiError) as caught:
+        calls(Cluster(server))[call]()
+    assert caught.value.status == 403
+    assert "secrets is forbidden: User cannot" in str(caught.value)
+    assert "Could not" in str(caught.value)
+    assert SECRET not in str(caught.value) + str(caught.value.as_result())
+
+
+@pytest.mark.parametrize("body", ["<html>", "", b"\xff", "[]", "{}", None])
+def test_an_answer_without_a_message_is_told_by_its_code(body):
+    exc = refusal(502, body=body)
+    exc.body = body
+    with pytest.raises(ApiError, match="502 Some Reason"):
+        Cluster(Server(exc)).get("v1", "Pod", "shop", "p")
+
+
+def test_a_server_that_does_not_answer_has_no_code():
+    broken = urllib3.exceptions.ProtocolError("Connection aborted")
+    with pytest.raises(ApiError, match="did not answer") as caught:
+        Cluster(Server(broken)).get("v1", "Pod", "shop", "p")
+    assert caught.value.status == 0
+    assert not caught.value.changed_meanwhile
+
+
+def test_an_unexpected_error_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError):
+        Cluster(Server(ZeroDivisionError("bug"))).get("v1", "Pod", "shop", "p")
+
+
+@pytest.mark.parametrize(("status", "meanwhile"), [(409, True), (422, True), (403, False), (404, False), (500, False)])
+def test_which_errors_mean_that_somebody_edited_the_object(status, meanwhile):
+    with pytest.raises(ApiError) as caught:
+        Cluster(Server(refusal(status, "x"))).json_patch(DEPLOYMENT, [])
+    assert caught.value.changed_meanwhile is meanwhile
+
+
+def test_every_request_has_a_time_out():
+    server = Server(*[{"metadata": {}, "items": []}] * 6)
+    for call in calls(Cluster(server)).values():
+        call()
+    assert [query["_request_timeout"] for _verb, _path, query in server.asked] == [kube.TIMEOUT] * 6
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_json_patch_is_sent_as_it_is(dry_run):
+    server = Server({"kind": "Deployment"})
+    operations = [{"op": "test", "path": "/x", "value": 1}]
+    assert Cluster(server).json_patch(DEPLOYMENT, operations, dry_run) == {"kind": "Deployment"}
+    verb, path, query = server.asked[0]
+    assert (verb, path) == ("patch", "/apis/apps/v1/namespaces/shop/deployments/web")
+    assert query["content_type"] == "application/json-patch+json"
+    assert (query["field_manager"], query["body"]) == ("kubesteward", operations)
+    assert query["dry_run"] == ("All" if dry_run else None)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_apply_is_ours_and_goes_to_the_subresource(dry_run):
+    server = Server({})
+    body = {"apiVersion": INSTALL_GROUP, "kind": "Update", "metadata": {"name": "u", "namespace": "shop"}}
+    Cluster(server).apply(body, "status", dry_run)
+    verb, path, query = server.asked[0]
+    assert (verb, path) == ("patch", "/apis/install.sios.nginx.testing/v1/namespaces/shop/updates/u/status")
+    assert (query["content_type"], query["field_manager"]) == ("application/apply-patch+yaml", "kubesteward")
+    assert json.loads(query["body"]) == body
+    assert query["dry_run"] == ("All" if dry_run else None)
+
+
+def test_an_object_is_created_in_its_namespace():
+    server = Server({})
+    Cluster(server).create({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "shop"}})
+    assert server.asked[0][:2] == ("post", "/api/v1/namespaces/shop/events")
+
+
+def test_a_deletion_is_of_that_uid_alone():
+    server = Server({})
+    Cluster(server).delete(DEPLOYMENT, "abc")
+    assert server.asked[0][0] == "delete"
+    assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc"}
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_what_is_gone_or_another_is_not_deleted_and_no_error(status):
+    Cluster(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")
+
+
+def test_a_reference_reads_as_people_write_it():
+    assert str(DEPLOYMENT) == "Deployment web in namespace shop"
+    assert str(Reference("v1", "Node", None, "n")) == "Node n"
+    assert Reference.of({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}) == Reference(
+        "v1", "Node", None, "n"
+    )
+
+
+def test_a_lazy_cluster_connects_once_and_only_when_used():
+    connected = []
+
+    def connect():
+        connected.append(1)
+        return Cluster(Server({"kind": "a"}, {"kind": "b"}, refusal(404, "x")))
+
+    cluster = kube.LazyCluster(connect)
+    assert connected == []
+    assert cluster.get("v1", "Pod", "shop", "p") == {"kind": "a"}
+    assert cluster.json_patch(DEPLOYMENT, []) == {"kind": "b"}
+    assert cluster.find("v1", "Pod", "shop") == []
+    assert connected == [1]
+
+
+def module(**params):
+    return types.SimpleNamespace(params=params)
+
+
+def test_the_connection_is_the_one_that_the_options_name(monkeypatch):
+    for name in ("K8S_AUTH_HOST", "K8S_AUTH_API_KEY", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    seen = []
+
+    def answer(self, method, url, **query):
+        seen.append((method, url, query["headers"], query["timeout"]))
+        return types.SimpleNamespace(
+            status=200, reason="OK", data=b'{"kind": "Pod"}', headers={}, getheaders=dict, getheader=lambda *_: None
+        )
+
+    monkeypatch.setattr(urllib3.PoolManager, "request", answer)
+    options = {"host": "https://127.0.0.1:6443/", "api_key": SECRET, "impersonate_user": "someone"}
+    cluster = Cluster.connect(module(**options))
+    assert seen == []
+    cluster.get("v1", "Pod", "shop", "p")
+    ((method, url, headers, timeout),) = seen
+    assert (method, url) == ("GET", "https://127.0.0.1:6443/api/v1/namespaces/shop/pods/p")
+    assert headers["authorization"] == f"Bearer {SECRET}"
+    assert headers["Impersonate-User"] == "someone"
+    assert headers["User-Agent"] == kube.USER_AGENT
+    assert (timeout.connect_timeout, timeout.read_timeout) == kube.TIMEOUT
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "kubernetes":
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(StewardError, match="kubernetes"):
+        Cluster.connect(module())
+
+
+def test_a_missing_kubeconfig_says_what_to_set(monkeypatch):
+    def nothing(_auth):
+        raise kubernetes.config.ConfigException("Invalid kube-config file. No configuration found.")
+
+    monkeypatch.setattr(k8s, "_create_configuration", nothing)
+    with pytest.raises(StewardError) as caught:
+        Cluster.connect(module())
+    assert "No configuration found" in str(caught.value)
+    assert "kubeconfig" in str(caught.value)
+    assert "K8S_AUTH_KUBECONFIG" in str(caught.value)
