@@ -180,7 +180,8 @@ def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[dict[str
 def _has_old_status(owner: Object, container: t.Mapping[str, t.Any]) -> bool:
     """The Start's status still names the digest from before a rollout that is complete by now."""
     most = container["running"][0]["digest"] if container["running"] else None
-    return bool(owner["digest"]) and container["rollout"]["complete"] and most != owner["digest"]
+    known = owner.get("digest")
+    return bool(known) and container["rollout"]["complete"] and most != known
 
 
 def write_status(cluster: Cluster, update: Object, after: status.Status, now: str) -> None:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
 ANNOTATION = "kubesteward.io/follow"
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +64,16 @@ def read(obj: t.Mapping[str, t.Any]) -> dict[str, Follow]:
             follow = Follow(entry["reference"], entry["digest"], entry["from"], entry["at"])
         except (KeyError, TypeError):
             continue
-        if all(isinstance(value, str) for value in dataclasses.astuple(follow)):
+        if _is_ours(follow):
             found[name] = follow
     return found
+
+
+def _is_ours(follow: Follow) -> bool:
+    """False for what we never write; a status made of it would be refused by the API server."""
+    if not all(isinstance(value, str) for value in dataclasses.astuple(follow)):
+        return False
+    return references.is_digest(follow.digest) and _TIME.fullmatch(follow.at) is not None
 
 
 def render(entries: t.Mapping[str, Follow]) -> str:
