@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import typing as t
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def _closed(schema: Object) -> Object:
     return result
 
 
+@functools.cache
 def status_schema() -> Object:
     """The closed schema of an Update's status."""
     crd = yaml.safe_load(_CRD.read_text())
