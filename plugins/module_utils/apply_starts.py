@@ -60,13 +60,19 @@ def _select(everyone: t.Sequence[Object], params: t.Mapping[str, t.Any], done: D
     chosen = []
     for entry in params["starts"]:
         start = by_name.get(entry["name"])
-        if start and entry.get("image"):
-            chosen.append({**start, "spec": {**start["spec"], "image": entry["image"]}})
-        elif start:
-            chosen.append(start)
+        if start:
+            chosen.append(_with_image(start, entry.get("image")))
         elif params["must_exist"]:
             done.errors.append(f"There is no Start {entry['name']} in namespace {params['namespace']}")
     return chosen
+
+
+def _with_image(start: Object, image: str | None) -> Object:
+    """The Start as it will be once its image is that: in check mode the patch before was a dry run."""
+    if not image or image == start["spec"]["image"]:
+        return start
+    meta = {**start["metadata"], "generation": start["metadata"]["generation"] + 1}
+    return {**start, "metadata": meta, "spec": {**start["spec"], "image": image}}
 
 
 @dataclasses.dataclass

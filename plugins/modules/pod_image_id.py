@@ -53,7 +53,7 @@ options:
   update:
     description:
       - Name of an Update. Its C(spec.targets) and C(spec.containers) say what to look at where no other option does,
-        and it is returned as RV(update).
+        and it is returned as RV(update_resource).
     type: str
   update_must_exist:
     description: Fail where there is no Update of the name O(update). Otherwise nothing is looked at then.
@@ -233,7 +233,7 @@ missing:
   type: list
   elements: str
   sample: [StatefulSet/db]
-update:
+update_resource:
   description: The Update that O(update) or O(updates) found, else null.
   returned: success
   type: dict
@@ -309,7 +309,7 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
         "containers": found,
         "lookups": inventory.lookups(found),
         "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
-        "update": update,
+        "update_resource": update,
         "others": others,
         **inventory.first(found),
     }

@@ -280,7 +280,7 @@ def _node_ready(api: Api) -> bool:
 
 
 def _smoke(api: Api) -> None:
-    """A Pod with an image of a public name reaches Running; proof that scheduler, kubelet, runtime and registry agree."""
+    """A Pod with an image of a public name reaches Running: scheduler, kubelet, runtime and registry agree."""
     path = "/api/v1/namespaces/default/pods"
     container = {"name": "web", "image": f"quay.io/{SMOKE_IMAGE}"}
     pod = {"metadata": {"name": "testbed-smoke"}, "spec": {"containers": [container], "restartPolicy": "Never"}}

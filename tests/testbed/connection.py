@@ -38,7 +38,7 @@ class Testbed:
         """Value of the option `update_registries` under which those names (quay.io by default) are looked up here."""
         if self.mirrored:
             names = registry_names or ("quay.io",)
-            return [{"prefix": name, "mirror": [{"location": self.registry}]} for name in names]
+            return [{"prefix": name, "location": self.registry} for name in names]
         return [] if _is_loopback(self.registry) else [{"prefix": self.registry, "insecure": True}]
 
 

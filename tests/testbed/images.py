@@ -35,7 +35,7 @@ def host_platform() -> str:
 
 
 def web_image(version_text: str, **options: t.Any) -> Layout:
-    """A web server on 8080, a static busybox of 2 MB, that answers `version_text` on `/`; options of `command_image`."""
+    """A web server on 8080, a static busybox of 2 MB, that answers `version_text`; options of `command_image`."""
     page = {"www/index.html": f"{version_text}\n".encode()}
     return command_image(["httpd", "-f", "-p", "8080", "-h", "/www"], files=page, **options)
 

@@ -35,7 +35,7 @@ PROGRAMS = {
     "ip": "iproute2",
     "modprobe": "kmod",
 }
-UNITS = ("etcd", "containerd", "docker-registry")
+UNITS = {"etcd-server": "etcd", "containerd": "containerd", "docker-registry": "docker-registry"}
 
 
 def find(program: str) -> Path | None:
@@ -68,7 +68,7 @@ def install(packages: t.Sequence[str]) -> None:
     with step(f"install {' '.join(packages)}"), _services_stay_stopped():
         _apt(apt, "update", "-qq")
         _apt(apt, "install", "-y", "-qq", "--no-install-recommends", *packages)
-    _disable_services()
+    _disable_services([UNITS[package] for package in packages if package in UNITS])
 
 
 def _apt(apt: str, *arguments: str) -> None:
@@ -99,8 +99,8 @@ def _services_stay_stopped() -> t.Iterator[None]:
         POLICY.unlink(missing_ok=True)
 
 
-def _disable_services() -> None:
-    """Nor should they start at the next boot; a machine without systemd has nothing to disable."""
+def _disable_services(units: t.Sequence[str]) -> None:
+    """Nor should what we installed start at the next boot; a machine without systemd has nothing to disable."""
     systemctl = shutil.which("systemctl", path=SEARCH_PATH)
-    if systemctl:
-        subprocess.run([systemctl, "disable", *UNITS], capture_output=True, timeout=60, check=False)
+    if systemctl and units:
+        subprocess.run([systemctl, "disable", *units], capture_output=True, timeout=60, check=False)

@@ -27,9 +27,11 @@ def check(ports: t.Mapping[str, int]) -> None:
 
 def suggestion(ports: t.Mapping[str, int]) -> int:
     """A base 100 or more above (or below) under which all the ports are free now."""
-    first, count = min(ports.values()), len(ports)
+    first: int = min(ports.values())
+    count = len(ports)
     candidates = [*range(first + 100, 64000, 100), *range(first - 100, 1100, -100)]
-    return next(base for base in candidates if all(is_free(base + offset) for offset in range(count)))
+    free: t.Iterator[int] = (base for base in candidates if all(is_free(base + offset) for offset in range(count)))
+    return next(free)
 
 
 def is_free(port: int) -> bool:

@@ -24,7 +24,7 @@ def events(
     for roll in rolled:
         name = status.workload_name(roll["workload"])
         message = f"{name} {roll['container']}: {roll['from']} -> {roll['to']}"
-        about = {key: roll["workload"][key] for key in ("kind", "name", "api_version")}
+        about = {key: roll["workload"][key] for key in ("kind", "name", "api_version", "uid")}
         found.append({"reason": "ImageRolled", "type": "Normal", "message": message, "about": about})
     if update is None:
         return found

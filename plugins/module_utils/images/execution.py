@@ -167,14 +167,20 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
 
 
 def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[dict[str, str]]:
-    """Starts whose Deployment does not have their image yet: just rolled, or left so by a run that was cut off."""
+    """Starts to apply where no operator does it: just rolled, left so by a run that was cut off, or with an old status."""
     images = {}
     for container, _verdict in judged:
         owner = container["workload"]["owner"]
-        if owner and container["spec_image"] != container["image"]:
+        if owner and (container["spec_image"] != container["image"] or _has_old_status(owner, container)):
             images[owner["name"]] = container["spec_image"]
     images.update({roll["owner"]["name"]: roll["to"] for roll in rolled if roll["owner"]["kind"] == "Start"})
     return [{"name": name, "image": image} for name, image in sorted(images.items())]
+
+
+def _has_old_status(owner: Object, container: t.Mapping[str, t.Any]) -> bool:
+    """The Start's status still names the digest from before a rollout that is complete by now."""
+    most = container["running"][0]["digest"] if container["running"] else None
+    return bool(owner["digest"]) and container["rollout"]["complete"] and most != owner["digest"]
 
 
 def write_status(cluster: Cluster, update: Object, after: status.Status, now: str) -> None:
@@ -196,7 +202,7 @@ def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[s
     owners: dict[tuple[str, str], tuple[Object, dict[str, str]]] = {}
     for container in containers:
         workload = container["workload"]
-        owner = workload["owner"] or {key: workload[key] for key in ("kind", "name", "api_version")}
+        owner = rollout.owner_of(workload)
         owners.setdefault((owner["kind"], owner["name"]), (owner, {}))[1][container["container"]] = container["path"]
     done = Pass()
     for owner, paths in owners.values():

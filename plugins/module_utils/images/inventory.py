@@ -63,7 +63,11 @@ def _describe(
     if entry and not entry.holds_for(spec_image):
         entry = None
     return {
-        "workload": {**_name(workload), "owner": _name(start) if start else None},
+        "workload": {
+            **_name(workload),
+            "uid": workload["metadata"]["uid"],
+            "owner": {**_name(start), "digest": (start.get("status") or {}).get("digest")} if start else None,
+        },
         "container": container["name"],
         "type": container["type"],
         "path": _spec_path(workload, start, container),

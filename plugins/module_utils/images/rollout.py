@@ -48,7 +48,7 @@ def plan(judged: t.Iterable[tuple[Container, Verdict]]) -> list[Roll]:
         if not verdict.rolls:
             continue
         workload = container["workload"]
-        owner = workload["owner"] or {key: workload[key] for key in ("kind", "name", "api_version")}
+        owner = owner_of(workload)
         target = references.parse(container["reference"]).at(t.cast(str, verdict.candidate))
         change = Change(
             container["container"], container["path"], container["spec_image"], target, container["reference"]
@@ -58,6 +58,12 @@ def plan(judged: t.Iterable[tuple[Container, Verdict]]) -> list[Roll]:
         changes = (*known.changes, change) if known else (change,)
         grouped[key] = Roll(owner, workload, changes)
     return list(grouped.values())
+
+
+def owner_of(workload: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The object to patch, {`kind`, `name`, `api_version`}: the Start where there is one, else the workload itself."""
+    source = workload["owner"] or workload
+    return {key: source[key] for key in ("kind", "name", "api_version")}
 
 
 def patch(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operation] | None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from testbed import audit
 from testbed.errors import TestbedError
 

@@ -7,6 +7,7 @@ import json
 import struct
 
 import pytest
+
 from testbed import images, layout
 
 

@@ -10,6 +10,7 @@ import json
 import tarfile
 
 import pytest
+
 from testbed import layout as lay
 
 BASE = lay.layer({"bin/tool": b"program", "bin/link": "tool"})

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import yaml
+
 from testbed import components, manifests, settings
 
 HOME = Path("/var/lib/tb")

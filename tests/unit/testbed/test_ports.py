@@ -7,6 +7,7 @@ import os
 import socket
 
 import pytest
+
 from testbed import ports
 from testbed.errors import TestbedError
 

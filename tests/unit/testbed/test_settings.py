@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from testbed import binaries, connection, settings
 from testbed.errors import TestbedError
 
@@ -76,7 +77,7 @@ def test_the_own_testbed_mirrors_every_name() -> None:
     assert found.image_name("a/b:1") == "quay.io/a/b:1"
     assert found.image_name("a/b:1", "ghcr.io") == "ghcr.io/a/b:1"
     assert found.registries("quay.io", "ghcr.io") == [
-        {"prefix": name, "mirror": [{"location": "127.0.0.1:5000"}]} for name in ("quay.io", "ghcr.io")
+        {"prefix": name, "location": "127.0.0.1:5000"} for name in ("quay.io", "ghcr.io")
     ]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from testbed import processes, state
 from testbed.processes import Process
 
@@ -29,8 +30,11 @@ def test_saving_replaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "{}", '{"format": 99, "processes": []}', '{"format": 1, "processes": []}', '{"format": 1}']
-    + [STATE.dump().replace('"pid"', '"pidd"'), STATE.dump()[:-20]],
+    [
+        *("", "{", "[]", "{}", '{"format": 99, "processes": []}', '{"format": 1, "processes": []}', '{"format": 1}'),
+        STATE.dump().replace('"pid"', '"pidd"'),
+        STATE.dump()[:-20],
+    ],
 )
 def test_what_is_not_a_state_of_this_version_is_none(text: str) -> None:
     assert state.State.parse(text) is None

@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks run as ansible-operator runs them: by ansible-runner, with the whole resource as unsafe extra vars."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import typing as t
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+from integration.passes import ROOT, Shop, writes
+
+import testbed
+from testbed.audit import AuditLog
+
+pytestmark = pytest.mark.usefixtures("crds")
+
+RUN_SECONDS = 120
+PYTHON = "{{ansible_playbook_python}}"
+
+
+@pytest.fixture
+def shop(kubectl, namespace) -> Shop:
+    return Shop(testbed.connect(), kubectl, namespace)
+
+
+def mark_unsafe(value: t.Any) -> t.Any:
+    """As the operator marks strings where a watch has `markUnsafe: true`."""
+    if isinstance(value, dict):
+        return {key: mark_unsafe(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mark_unsafe(item) for item in value]
+    return {"__ansible_unsafe": value} if isinstance(value, str) else value
+
+
+def extra_vars(resource: dict[str, t.Any], watch: dict[str, t.Any]) -> dict[str, t.Any]:
+    """As the operator builds them: spec keys, the resource's name, the resource, its spec, the watch's vars."""
+    assert watch["markUnsafe"] is True
+    assert watch["snakeCaseParameters"] is False
+    meta, spec = resource["metadata"], resource.get("spec", {})
+    key = f"_{watch['group']}_{watch['kind'].lower()}".replace(".", "_").replace("-", "_")
+    return {
+        **mark_unsafe(spec),
+        "ansible_operator_meta": {"namespace": meta["namespace"], "name": meta["name"]},
+        key: mark_unsafe(resource),
+        f"{key}_spec": mark_unsafe(spec),
+        **watch.get("vars", {}),
+    }
+
+
+class Operator:
+    """Runs the playbook of a kind's watch for one resource."""
+
+    def __init__(self, shop: Shop, folder: Path) -> None:
+        self.shop, self.folder = shop, folder
+        watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
+        self.watches = {watch["kind"]: watch for watch in watches}
+
+    def reconcile(self, kind: str, name: str, **administrator: t.Any) -> list[dict[str, t.Any]]:
+        """One pass; `administrator` are the watch's vars. Returns the job's events, failing where a task failed."""
+        watch = {**self.watches[kind], "vars": administrator}
+        resource = self.shop.get(kind.lower(), name)
+        top = self.folder / f"{kind}-{uuid.uuid4().hex[:6]}"
+        files = {
+            "env/extravars": json.dumps(extra_vars(resource, watch)),
+            "env/envvars": json.dumps({"KUBECONFIG": str(self.shop.testbed.kubeconfig)}),
+            "env/settings": "{}",
+            "inventory/hosts": f"localhost ansible_connection=local ansible_python_interpreter={PYTHON}",
+            "project/playbook.yaml": (ROOT / watch["playbook"]).read_text(),
+        }
+        for path, text in files.items():
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_text(text)
+        command = [str(ROOT / ".venv/bin/ansible-runner"), "run", str(top), "--rotate-artifacts", "1"]
+        paths = {
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections"),
+            "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
+        }
+        done = subprocess.run(
+            [*command, "-p", "playbook.yaml", "-i", "pass"],
+            cwd=self.folder,
+            env={**os.environ, **paths},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        events = [json.loads(path.read_text()) for path in (top / "artifacts/pass/job_events").glob("*.json")]
+        # the operator fails a pass for any failed task, even a rescued one
+        assert not [event for event in events if event["event"] in ("runner_on_failed", "runner_on_unreachable")]
+        assert any(event["event"] == "playbook_on_stats" for event in events)
+        return sorted(events, key=lambda event: event["counter"])
+
+    def pass_of(self, kind: str, name: str = "sample") -> list[dict[str, t.Any]]:
+        variables = {"update_registries": self.shop.testbed.registries()} if kind == "Update" else {}
+        return self.reconcile(kind, name, **variables)
+
+
+@pytest.fixture
+def operator(shop, tmp_path) -> Operator:
+    return Operator(shop, tmp_path)
+
+
+def changed(events: list[dict[str, t.Any]]) -> int:
+    stats = next(event for event in events if event["event"] == "playbook_on_stats")
+    return sum(stats["event_data"]["changed"].values())
+
+
+def test_a_push_is_rolled_by_two_reconciles_as_the_operator_makes_them(shop, operator):
+    shop.push("v1")
+    shop.apply(shop.start(), shop.update())
+    operator.pass_of("Start")
+    shop.settled()
+    operator.pass_of("Update")
+    assert shop.flags() == "false,false"
+    second = shop.push("v2")
+    operator.pass_of("Update")
+    assert shop.flags() == "true,true"
+    assert shop.get("start")["spec"]["image"].endswith(second)
+    # the changed Start is what starts its pass under the operator
+    assert not shop.get("deployment", "sample-sample")["spec"]["template"]["spec"]["containers"][0]["image"].endswith(
+        second
+    )
+    operator.pass_of("Start")
+    shop.settled()
+    assert shop.running() == {second}
+    operator.pass_of("Update")
+    assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
+
+
+def _image_of(deployment: dict[str, t.Any]) -> str:
+    return deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+
+
+def test_an_unchanged_pass_writes_nothing(shop, operator):
+    audit = AuditLog.of(shop.testbed)
+    shop.push("v1")
+    shop.apply(shop.start(), shop.update())
+    operator.pass_of("Start")
+    shop.settled()
+    operator.pass_of("Update")
+    operator.pass_of("Start")
+    mark = audit.mark()
+    assert changed(operator.pass_of("Update")) == 0
+    assert changed(operator.pass_of("Start")) == 0
+    assert writes(audit.since(mark, namespace=shop.namespace)) == []
+
+
+def test_conditions_of_the_operator_survive_ours_and_ours_its_rebuild(shop, operator):
+    shop.push("v1")
+    shop.apply(shop.start(), shop.update())
+    operator.pass_of("Start")
+    shop.settled()
+    theirs = {"type": "Running", "status": "True", "reason": "Running", "lastTransitionTime": "2026-01-02T15:04:05Z"}
+    status = ["patch", "update", "sample", "-n", shop.namespace, "--subresource=status", "--type=merge"]
+    shop.kubectl(*status, "-p", json.dumps({"status": {"conditions": [theirs]}}))
+    operator.pass_of("Update")
+    kinds = {condition["type"] for condition in shop.get("update")["status"]["conditions"]}
+    assert kinds == {"Running", "UpToDate", "Rolling", "RolloutBlocked", "RegistryReachable"}
+    # the operator writes the whole list back, ours without what it does not know
+    rebuilt = [
+        {key: value for key, value in condition.items() if key != "observedGeneration"}
+        for condition in shop.get("update")["status"]["conditions"]
+    ]
+    rebuilt[0]["message"] = "Awaiting next reconciliation"
+    shop.kubectl(*status, "-p", json.dumps({"status": {"conditions": rebuilt}}))
+    audit = AuditLog.of(shop.testbed)
+    mark = audit.mark()
+    assert changed(operator.pass_of("Update")) == 0
+    assert writes(audit.since(mark, namespace=shop.namespace)) == []
+
+
+@pytest.fixture
+def marker() -> t.Iterator[Path]:
+    """A file that a template would make; its path is short enough for every string of the schemas."""
+    path = Path("/tmp") / uuid.uuid4().hex[:8]
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def update_strings(text: str) -> list[dict[str, t.Any]]:
+    """Specs of an Update, each with `text` in another of its strings."""
+    return [
+        {"containers": {"ignore": [text]}},
+        {"containers": {"follow": ["sample-sample", "bad-sample", text]}},
+        {"platforms": [text]},
+        {"targets": [{"kind": "Start", "name": text}]},
+        {"targets": [{"kind": "Start", "selector": {"matchLabels": {"app": text}}}]},
+        {"targets": [{"kind": text, "name": "sample"}]},
+    ]
+
+
+@pytest.mark.parametrize("way", ["operator", "command line"])
+def test_templates_in_a_resource_are_text(shop, operator, marker, way):
+    text = "{{ lookup('pipe', 'touch " + str(marker) + "') }}"
+    shop.push("v1")
+    follow = json.dumps({"bad-sample": {"reference": text, "digest": text, "from": text, "at": text}})
+    bad = shop.start("bad", image=text)
+    bad["metadata"]["annotations"] = {"kubesteward.io/follow": follow, "example.com/note": text}
+    shop.apply(shop.start(), bad)
+    names = ["default"]
+    shop.apply(shop.update("default"))
+    for number, spec in enumerate(update_strings(text)):
+        update = shop.update(f"hostile-{number}", spec)
+        update["metadata"]["annotations"] = {"example.com/note": text}
+        applied = shop.kubectl("apply", "-n", shop.namespace, "-f", "-", stdin=update, check=False)
+        # what the schema refuses never reaches a pass
+        if applied.returncode == 0:
+            names.append(f"hostile-{number}")
+    assert len(names) > 1
+    if way == "operator":
+        for name in ("sample", "bad"):
+            operator.pass_of("Start", name)
+        shop.settled()
+        for name in names:
+            operator.pass_of("Update", name)
+    else:
+        shop.run("start")
+        shop.settled()
+        shop.run("update", "-vvv")
+    assert not marker.exists()
+    wanted = {"sample-sample": "current/digest_equal", "bad-sample": "unknown/invalid_reference"}
+    assert shop.verdicts("default") == wanted
+    found = {image["container"]: image for image in shop.get("update", "default")["status"]["images"]}
+    assert found["bad-sample"]["image"] == text
+
+
+def test_a_resource_deleted_while_its_pass_begins_is_no_error(shop, operator, monkeypatch):
+    shop.apply(shop.start(), shop.update())
+    seen = {kind: shop.get(kind) for kind in ("start", "update")}
+    shop.kubectl("delete", "start/sample", "update/sample", "-n", shop.namespace)
+    monkeypatch.setattr(shop, "get", lambda kind, name: seen[kind])
+    operator.pass_of("Update")
+    operator.pass_of("Start")
+
+
+@pytest.mark.parametrize("kind", ["Update", "Start"])
+def test_an_unknown_key_of_a_spec_is_refused_by_kubectl_and_pruned_by_the_api_server(shop, kind):
+    resource = {"Update": shop.update(spec={}), "Start": shop.start()}[kind]
+    resource["spec"]["ansible_python_interpreter"] = "/bin/false"
+    arguments = ["apply", "-n", shop.namespace, "-f", "-"]
+    refused = shop.kubectl(*arguments, "--validate=strict", stdin=resource, check=False)
+    assert refused.returncode != 0
+    assert "ansible_python_interpreter" in refused.stderr
+    shop.kubectl(*arguments, "--validate=false", stdin=resource)
+    assert "ansible_python_interpreter" not in shop.get(kind.lower())["spec"]

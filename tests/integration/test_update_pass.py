@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The update path on a real cluster: what an administrator sees, pass after pass."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from integration.passes import Shop, writes
+
+import testbed
+from testbed.audit import AuditLog
+
+pytestmark = pytest.mark.usefixtures("crds")
+
+#: nothing listens there: a registry that is down
+DEAD = "127.0.0.1:9"
+
+
+@pytest.fixture
+def shop(kubectl, namespace) -> Shop:
+    return Shop(testbed.connect(), kubectl, namespace)
+
+
+@pytest.fixture
+def audit() -> AuditLog:
+    return AuditLog.of(testbed.connect())
+
+
+@pytest.fixture
+def running(shop) -> Shop:
+    """A Start that runs v1, with an Update that has seen it."""
+    shop.push("v1")
+    shop.apply(shop.start(), shop.update())
+    shop.run("start")
+    shop.settled()
+    shop.run("update")
+    return shop
+
+
+def dead_registries(shop: Shop) -> list[dict]:
+    return [{"prefix": shop.image.partition("/")[0], "location": DEAD, "insecure": True}]
+
+
+def test_the_articles_line_reads_false_false_while_equal_and_true_true_after_an_update(running):
+    assert running.flags() == "false,false"
+    second = running.push("v2")
+    running.run("update")
+    assert running.flags() == "true,true"
+    running.settled()
+    assert running.running() == {second}
+    running.run("update")
+    assert running.flags() == "true,true"
+    status = running.get("update")["status"]
+    assert status["registory_id"] == second
+    assert status["run_id"].endswith(second)
+
+
+def test_three_rolls_in_a_row_of_the_same_tag_all_happen(running):
+    for text in ("v2", "v3", "v4"):
+        digest = running.push(text)
+        running.run("update")
+        running.settled()
+        assert running.running() == {digest}
+        running.run("update")
+        assert running.verdicts() == {"sample-sample": "current/digest_equal"}
+    history = running.get("update")["status"]["history"]
+    assert len(history) == 3
+    assert [entry["from"] for entry in history[1:]] == [entry["to"] for entry in history[:-1]]
+
+
+def test_an_unchanged_pass_makes_no_write_and_reports_no_change(running, audit):
+    running.push("v2")
+    running.run("update")
+    running.settled()
+    running.run("update")
+    mark = audit.mark()
+    done = running.run("update")
+    assert done.changed == 0, done.output
+    assert writes(audit.since(mark, namespace=running.namespace)) == []
+    done = running.run("start")
+    assert done.changed == 0, done.output
+    assert writes(audit.since(mark, namespace=running.namespace)) == []
+
+
+def test_check_mode_predicts_the_run_and_writes_nothing(running, audit):
+    second = running.push("v2")
+    mark = audit.mark()
+    predicted = running.run("update", "--check", "--diff")
+    assert writes(audit.since(mark, namespace=running.namespace)) == []
+    assert f"+image: {running.testbed.image_name(running.repository)}@{second}" in predicted.output
+    done = running.run("update", "--diff")
+    assert done.changed == predicted.changed
+    assert _diff(done.output) == _diff(predicted.output)
+
+
+def _diff(output: str) -> list[str]:
+    """Lines of a diff, without the moment of a roll, which is not known before it."""
+    return [line for line in output.splitlines() if line.startswith(("+", "-")) and "lastTransitionTime" not in line]
+
+
+def test_no_start_yet_is_no_error_and_the_next_pass_recovers(shop):
+    shop.apply(shop.update())
+    shop.run("update")
+    assert shop.flags() == "false,false"
+    assert (shop.condition("UpToDate")["status"], shop.condition("UpToDate")["reason"]) == ("Unknown", "NoWorkload")
+    assert "NoWorkload" in shop.events()
+    shop.push("v1")
+    shop.apply(shop.start())
+    shop.run("start")
+    shop.settled()
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
+    assert shop.condition("UpToDate")["status"] == "True"
+
+
+def test_no_pod_yet_is_unknown_and_the_next_pass_recovers(shop):
+    shop.push("v1")
+    shop.apply(shop.start(replicas=0), shop.update())
+    shop.run("start")
+    time.sleep(1)
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "unknown/no_pods"}
+    assert shop.condition("UpToDate")["status"] == "Unknown"
+    assert "VerdictUnknown" in shop.events()
+    shop.apply(shop.start(replicas=1))
+    shop.run("start")
+    shop.settled()
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
+
+
+def test_an_image_that_cannot_be_pulled_is_unknown_and_the_next_pass_recovers(shop):
+    shop.apply(shop.start(), shop.update())
+    shop.run("start")
+    _wait_for_waiting(shop)
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "unknown/not_found"}
+    assert shop.condition("UpToDate")["status"] == "Unknown"
+    assert "VerdictUnknown" in shop.events()
+    before = shop.get("start")["spec"]["image"]
+    shop.push("v1")
+    # published now, and no Pod runs it yet: the kubelet's next try is its own affair
+    shop.run("update")
+    assert shop.get("start")["spec"]["image"] == before
+    shop.settled()
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
+
+
+def _wait_for_waiting(shop: Shop) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        states = [
+            status.get("state", {}).get("waiting", {}).get("reason")
+            for pod in shop.list("pods")
+            for status in pod["status"].get("containerStatuses", [])
+        ]
+        if {"ErrImagePull", "ImagePullBackOff"} & set(states):
+            return
+        time.sleep(0.5)
+    pytest.fail("the Pod never failed to pull its image")
+
+
+def test_a_registry_that_is_down_rolls_nothing_and_the_next_pass_recovers(running, audit):
+    second = running.push("v2")
+    mark = audit.mark()
+    running.run("update", update_registries=dead_registries(running), update_timeout=2)
+    assert running.verdicts() == {"sample-sample": "unknown/unreachable"}
+    assert running.condition("RegistryReachable")["status"] == "False"
+    assert running.condition("UpToDate")["status"] == "Unknown"
+    assert "VerdictUnknown" in running.events()
+    assert not [write for write in writes(audit.since(mark)) if "starts" in write or "deployments" in write]
+    running.run("update", update_registries=dead_registries(running), update_timeout=2)
+    running.run("update")
+    running.settled()
+    assert running.running() == {second}
+    assert running.condition("RegistryReachable")["status"] == "True"
+
+
+def test_an_update_that_deletes_itself_does_so_once_its_work_is_done(running):
+    running.apply(running.update(spec={"delete_flag": True}))
+    second = running.push("v2")
+    running.run("update")
+    assert running.get("update")["status"]["update"] is True
+    running.settled()
+    running.run("update")
+    gone = running.kubectl("get", "update", "sample", "-n", running.namespace, check=False)
+    assert "NotFound" in gone.stderr
+    assert running.running() == {second}
+
+
+def test_a_suspended_update_and_a_dry_run_hold_and_say_so(running):
+    running.push("v2")
+    before = running.get("start")["spec"]["image"]
+    for field, reason in (("suspend", "suspended"), ("dryRun", "dry_run")):
+        running.apply(running.update(spec={field: True}))
+        running.run("update")
+        assert running.verdicts() == {"sample-sample": f"stale/{reason}"}
+        assert running.flags() == "true,false"
+        assert running.condition("RolloutBlocked")["status"] == "True"
+        assert running.get("start")["spec"]["image"] == before
+    assert "RollHeld" in running.events()
+
+
+def test_a_roll_can_be_released_so_that_the_tag_is_back(running, audit):
+    running.push("v2")
+    running.run("update")
+    running.settled()
+    running.run("update", update_state="released")
+    start = running.get("start")
+    assert start["spec"]["image"] == running.image
+    assert "kubesteward.io/follow" not in start["metadata"].get("annotations", {})
+    running.settled()
+    mark = audit.mark()
+    running.run("update", update_state="released")
+    assert writes(audit.since(mark, namespace=running.namespace)) == []
+
+
+def test_without_an_update_the_defaults_run_and_no_status_is_written(shop):
+    shop.push("v1")
+    shop.apply(shop.start())
+    shop.run("start")
+    shop.settled()
+    second = shop.push("v2")
+    shop.run("update")
+    shop.settled()
+    assert shop.running() == {second}
+    assert shop.run("update").changed == 1  # the Start's own status: its rollout is complete
+    assert shop.run("update").changed == 0
+
+
+def test_every_update_of_the_namespace_runs_and_a_wrong_name_is_refused(running):
+    running.apply(running.update("other"))
+    running.run("update")
+    assert running.verdicts("other") == {"sample-sample": "current/digest_equal"}
+    failed = running.run("update", expect=2, update_name="no-such")
+    assert "There is no Update no-such in namespace" in failed.output
+
+
+def test_a_second_start_of_one_name_is_a_conflict_and_changes_nothing(running):
+    time.sleep(1)  # creation times have whole seconds
+    running.apply(running.start("twin", name="sample", replicas=3))
+    done = running.run("start")
+    assert "has the name sample already" in done.output
+    assert running.get("deployment", "sample-sample")["spec"]["replicas"] == 1
+    conditions = running.get("start", "twin")["status"]["conditions"]
+    assert [(x["status"], x["reason"]) for x in conditions if x["type"] == "Ready"] == [("False", "NotApplied")]
+    assert running.run("start").changed == 0
+
+
+def test_the_follow_annotation_says_what_was_followed(running):
+    second = running.push("v2")
+    running.run("update")
+    entry = json.loads(running.get("start")["metadata"]["annotations"]["kubesteward.io/follow"])["sample-sample"]
+    assert entry["reference"] == running.image
+    assert entry["from"] == running.image
+    assert entry["digest"] == second
