@@ -20,6 +20,7 @@ import sys
 import typing as t
 from unittest import mock
 
+from ansible import constants
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase
 from ansible.vars.clean import remove_internal_keys
@@ -53,8 +54,15 @@ class DirectAction(ActionBase):
             return False
         if self._task.async_val or self._connection.become:
             return False
-        interpreter = self._templar.template(task_vars.get("ansible_python_interpreter", ""))
+        interpreter = self._interpreter(task_vars)
         return interpreter in _SAME_INTERPRETER or _same_python(interpreter, sys.executable)
+
+    def _interpreter(self, task_vars: t.Mapping[str, t.Any]) -> str:
+        """The Python that the target's variables, the environment or ansible.cfg name; empty where none does."""
+        delegate = self._task.delegate_to
+        variables = task_vars["ansible_delegated_vars"][delegate] if delegate else task_vars
+        named = constants.config.get_config_value("INTERPRETER_PYTHON", variables=variables)
+        return str(self._templar.template(named) or "").strip()
 
     def _run_here(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         arguments = dict(self._task.args)

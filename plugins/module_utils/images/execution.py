@@ -167,7 +167,7 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
 
 
 def starts_to_apply(judged: Judged, rolled: t.Sequence[Object]) -> list[dict[str, str]]:
-    """Starts to apply where no operator does it: just rolled, left so by a run that was cut off, or with an old status."""
+    """Starts to apply where no operator does: just rolled, left so by a run that was cut off, or with an old status."""
     images = {}
     for container, _verdict in judged:
         owner = container["workload"]["owner"]

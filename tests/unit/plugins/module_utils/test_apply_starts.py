@@ -79,6 +79,22 @@ def test_an_image_that_is_known_outranks_the_start():
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
 
 
+def test_check_mode_predicts_the_status_after_a_roll_that_was_a_dry_run_too():
+    image = f"{REPOSITORY}@{I1}"
+    wanted = [{"name": "start-sample", "image": image}]
+    cluster = FakeCluster(start())
+    predicted = run(cluster, check_mode=True, starts=wanted)
+
+    def roll(obj):
+        obj["spec"]["image"] = image
+        obj["metadata"]["generation"] += 1
+
+    cluster.edit("Start", "start-sample", roll)
+    done = run(cluster, starts=wanted)
+    assert predicted.diff[1] == done.diff[1]
+    assert cluster.read("Start", "start-sample")["status"]["observedGeneration"] == 2
+
+
 def test_a_start_that_does_not_exist_is_an_error_or_passed_over():
     cluster = FakeCluster(start())
     wanted = [{"name": "nope"}, {"name": "start-sample"}]

@@ -86,14 +86,14 @@ def test_an_update_that_does_not_exist(cluster):
     with pytest.raises(StewardError, match="no Update nope in namespace shop"):
         look(cluster, update="nope")
     result = look(cluster, update="nope", update_must_exist=False)
-    assert (result["containers"], result["update"]) == ([], None)
+    assert (result["containers"], result["update_resource"]) == ([], None)
 
 
 def test_of_many_updates_the_first_by_name_and_the_names_of_the_others(cluster):
     cluster.put(update("zz"))
     cluster.put(update("aa", containers={"ignore": ["nginx-sample"]}))
     result = look(cluster, updates=True)
-    assert (result["update"]["metadata"]["name"], result["others"]) == ("aa", ["by-label", "zz"])
+    assert (result["update_resource"]["metadata"]["name"], result["others"]) == ("aa", ["by-label", "zz"])
     assert names(result) == []
     assert names(look(cluster, updates=True, containers={"follow": ["nginx-sample"]})) == ["nginx-sample"]
 
@@ -101,7 +101,7 @@ def test_of_many_updates_the_first_by_name_and_the_names_of_the_others(cluster):
 def test_without_an_update_there_is_none(cluster):
     del cluster.objects[("Update", NAMESPACE, "by-label")]
     result = look(cluster, updates=True)
-    assert (result["update"], result["others"], names(result)) == (None, [], ["nginx-sample"])
+    assert (result["update_resource"], result["others"], names(result)) == (None, [], ["nginx-sample"])
 
 
 def test_what_is_missing_is_named(cluster):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import typing as t
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def _closed(schema: Object) -> Object:
     return result
 
 
+@functools.cache
 def status_schema() -> Object:
     """The closed schema of an Update's status."""
     crd = yaml.safe_load(_CRD.read_text())
@@ -192,6 +194,11 @@ def one_pass(
         nothing = {"state": "unknown", "reason": "not_found", "msg": "no such tag"}
         entry = registry.get(lookup["image"], nothing)
         entries.append({**entry, "image": lookup["image"], "pull_secrets": lookup["pull_secrets"]})
-    options = {"update": None, "update_resource": seen["update"], "running": seen["containers"], "published": entries}
+    options = {
+        "update": None,
+        "update_resource": seen["update_resource"],
+        "running": seen["containers"],
+        "published": entries,
+    }
     options.update(dry_run=params.get("dry_run", False), delete_flag=params.get("delete_flag"))
     return execution.reconcile(cluster, builders.NAMESPACE, options, check_mode, now)

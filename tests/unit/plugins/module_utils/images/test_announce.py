@@ -39,7 +39,7 @@ def told(verdict, before=None, rolled=(), resource="update"):
 
 
 ROLL = {
-    "workload": {"kind": "Deployment", "name": "web", "api_version": "apps/v1", "owner": None},
+    "workload": {"kind": "Deployment", "name": "web", "api_version": "apps/v1", "uid": "uid-web", "owner": None},
     "container": "app",
     "from": IMAGE,
     "to": f"{REPOSITORY}@{I2}",
@@ -95,6 +95,7 @@ def test_an_event_as_it_is_posted():
         "kind": "Deployment",
         "name": "web",
         "namespace": NAMESPACE,
+        "uid": "uid-web",
     }
     assert second["involvedObject"]["uid"] == "uid-Update-update-sample"
     assert len(second["message"]) == 1024

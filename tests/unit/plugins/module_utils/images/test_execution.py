@@ -222,7 +222,12 @@ def test_a_workload_that_was_deleted_meanwhile_is_held():
     cluster = cluster_of("a")
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
     del cluster.objects[("Deployment", NAMESPACE, "a")]
-    params = {"update": None, "update_resource": seen["update"], "running": seen["containers"], "dry_run": False}
+    params = {
+        "update": None,
+        "update_resource": seen["update_resource"],
+        "running": seen["containers"],
+        "dry_run": False,
+    }
     done = execution.reconcile(
         cluster, NAMESPACE, {**params, "published": [PUSHED[IMAGE]], "delete_flag": None}, False, NOW
     )

@@ -26,6 +26,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
     PUSHED,
+    SAME,
     TARGETS,
     at,
     cluster_of,
@@ -58,6 +59,17 @@ def test_a_start_is_rolled_and_to_be_applied_until_it_is():
 
     cluster.edit("Deployment", "nginx-sample", apply)
     assert run(cluster, PUSHED).starts == []
+
+
+def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
+    cluster = starts_cluster()
+    cluster.edit("Start", "start-sample", lambda x: x.update(status={"digest": I2}))
+    assert run(cluster, SAME).starts == [{"name": "start-sample", "image": IMAGE}]
+    cluster.edit("Deployment", "nginx-sample", lambda x: x["status"].update(updatedReplicas=0))
+    assert run(cluster, SAME).starts == []
+    cluster.edit("Deployment", "nginx-sample", lambda x: x["status"].update(updatedReplicas=1))
+    cluster.edit("Start", "start-sample", lambda x: x.update(status={"digest": I1}))
+    assert run(cluster, SAME).starts == []
 
 
 def release(cluster, check_mode=False):

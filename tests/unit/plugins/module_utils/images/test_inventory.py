@@ -82,6 +82,7 @@ def test_the_deployment_of_a_start_belongs_to_it():
         "kind": "Start",
         "name": "start-sample",
         "api_version": "install.sios.nginx.testing/v1",
+        "digest": None,
     }
     assert (found["path"], found["controller"]) == ("/spec", None)
 

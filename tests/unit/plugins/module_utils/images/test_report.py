@@ -28,7 +28,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 def test_what_was_rolled_is_reported():
     result = report.result(run(cluster_of("a"), PUSHED), with_diff=False)
     assert result["changed"] is True
-    workload = {"kind": "Deployment", "name": "a", "api_version": "apps/v1", "owner": None}
+    workload = {"kind": "Deployment", "name": "a", "api_version": "apps/v1", "uid": "uid-Deployment-a", "owner": None}
     assert result["verdicts"] == [
         {
             "workload": workload,

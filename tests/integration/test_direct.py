@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same playbook with modules run directly and with modules started: the results are the same."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+SECRET = "open-sesame-5b1f"
+DIGEST = f"sha256:{'ab' * 32}"
+ROOT = Path(__file__).parents[2]
+MODULE = "kubesteward.core.registry_digest"
+
+
+class Registry(http.server.BaseHTTPRequestHandler):
+    """Knows one digest; `/v2/slow/` never answers, `/v2/private/` wants the secret."""
+
+    protocol_version = "HTTP/1.1"
+    released = threading.Event()
+
+    def do_HEAD(self):
+        if "/slow/" in self.path:
+            self.released.wait(20)
+        wanted = f"Basic {base64.b64encode(f'me:{SECRET}'.encode()).decode()}"
+        if "/private/" in self.path and self.headers.get("Authorization") != wanted:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="Registry Realm"')
+        else:
+            self.send_response(200)
+            self.send_header("Docker-Content-Digest", DIGEST)
+            self.send_header("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_args):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def registry():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    Registry.released.set()
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
+def tasks(host):
+    """Name -> a task of registry_digest with its keywords."""
+    login = {"username": "me", "password": "{{ lookup('ansible.builtin.env', 'STEWARD_TEST_PASSWORD') }}"}
+    return {
+        "found": {MODULE: {"image": f"{host}/shop/web:1"}},
+        "list": {MODULE: {"images": [f"{host}/shop/web:1", {"image": "Not Valid"}]}, "diff": True},
+        "checked": {MODULE: {"image": f"{host}/shop/web:1"}, "check_mode": True},
+        "invalid": {MODULE: {"image": "Not Valid"}},
+        "unknown_option": {MODULE: {"image": "a", "imag": "b"}},
+        "secret": {MODULE: {"image": f"{host}/private/web:1", **login}},
+        "refused": {MODULE: {"image": f"{host}/private/web:1", **login, "username": "other"}},
+        "environment": {
+            MODULE: {"image": "a", "auth_file": "$STEWARD_TEST_FOLDER/config.json"},
+            "environment": {"STEWARD_TEST_FOLDER": "/no/such/{{ 'fol' + 'der' }}"},
+        },
+        "late": {MODULE: {"image": f"{host}/slow/web:1", "retries": 1}, "timeout": 1},
+    }
+
+
+def play(folder, host, direct_execution):
+    """Run all tasks in one playbook; their results by name, and everything that was printed."""
+    steps = [
+        {"name": name, **task, "register": f"result_{name}", "ignore_errors": True}
+        for name, task in tasks(host).items()
+    ]
+    names = ", ".join(f"'{name}': result_{name}" for name in tasks(host))
+    steps.append({"name": "Show", "ansible.builtin.debug": {"msg": f"RESULTS {{{{ {{{names}}} | to_json }}}}"}})
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": steps}], sort_keys=False))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "KUBESTEWARD_"))}
+    environment.update(KUBESTEWARD_DIRECT="1" if direct_execution else "0", STEWARD_TEST_PASSWORD=SECRET)
+    environment.update(ANSIBLE_NOCOLOR="1", ANSIBLE_LOCAL_TEMP=str(folder), ANSIBLE_REMOTE_TEMP=str(folder))
+    command = [
+        str(Path(sys.executable).parent / "ansible-playbook"),
+        "-i",
+        "localhost,",
+        "-c",
+        "local",
+        "-vvv",
+        str(book),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed
+    (line,) = re.findall(r'"msg": ("RESULTS .*")\n', printed)
+    return json.loads(json.loads(line).removeprefix("RESULTS ")), printed
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory, registry):
+    """(results, output) of direct execution, and of started modules."""
+    return tuple(play(tmp_path_factory.mktemp("play"), registry, mode) for mode in (True, False))
+
+
+def comparable(value):
+    """A result without what differs between any two runs: durations, and where a task was interrupted."""
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    if isinstance(value, dict):
+        moving = ("elapsed", "invocation", "exception", "frame")
+        return {key: comparable(item) for key, item in value.items() if key not in moving}
+    return value
+
+
+def test_both_ways_were_taken(both):
+    assert "AnsiballZ_registry_digest" not in both[0][1]
+    assert "AnsiballZ_registry_digest" in both[1][1]
+
+
+@pytest.mark.parametrize("name", tasks("host"))
+def test_both_ways_give_the_same_result(both, name):
+    assert comparable(both[0][0][name]) == comparable(both[1][0][name])
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["direct", "started"])
+def test_results_are_what_the_module_says(both, way):
+    results = both[way][0]
+    assert {name: bool(result.get("failed")) for name, result in results.items()} == {
+        "found": False,
+        "list": False,
+        "checked": False,
+        "invalid": True,
+        "unknown_option": True,
+        "secret": False,
+        "refused": True,
+        "environment": True,
+        "late": True,
+    }
+    assert [results[name]["digest"] for name in ("found", "checked", "secret")] == [DIGEST] * 3
+    assert [item["state"] for item in results["list"]["images"]] == ["found", "unknown"]
+    assert results["invalid"]["reason"] == "invalid_reference"
+    assert "imag" in results["unknown_option"]["msg"]
+    assert results["refused"]["reason"] == "credential_rejected"
+    assert "/no/such/folder/config.json" in results["environment"]["msg"]
+    assert "1 second" in results["late"]["msg"]
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["direct", "started"])
+def test_a_secret_is_printed_nowhere(both, way):
+    printed = both[way][1]
+    assert SECRET not in printed
+    assert base64.b64encode(f"me:{SECRET}".encode()).decode() not in printed
+    assert "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in printed

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Direct execution happens only where the controller is the target; an integration test compares the results."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.kubesteward.core.plugins.plugin_utils import direct
+
+ROOT = Path(__file__).parents[4]
+MODULE = "kubesteward.core.registry_digest"
+
+
+class Action(direct.DirectAction):
+    MODULE = MODULE
+
+
+def action(transport="local", become=None, async_val=0, delegate_to=None, variables=None):
+    """An action plugin for such a task."""
+    connection = types.SimpleNamespace(transport=transport, become=become, _shell=None)
+    task = types.SimpleNamespace(async_val=async_val, delegate_to=delegate_to, args={}, action=MODULE, environment=None)
+    templar = Templar(loader=DataLoader(), variables=variables or {})
+    return Action(task, connection, types.SimpleNamespace(), DataLoader(), templar, None)
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_developer(monkeypatch):
+    for name in ("KUBESTEWARD_DIRECT", "ANSIBLE_PYTHON_INTERPRETER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def is_direct(variables=None, **task):
+    variables = variables or {"ansible_python_interpreter": sys.executable}
+    return action(variables=variables, **task)._is_direct(variables)
+
+
+def test_a_local_task_is_run_directly():
+    assert is_direct()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [{"transport": "ssh"}, {"transport": "community.docker.docker"}, {"become": object()}, {"async_val": 30}],
+)
+def test_another_target_or_user_or_a_task_in_the_background_is_started(task):
+    assert not is_direct(**task)
+
+
+@pytest.mark.parametrize("value", ["0", "no", "False", "off"])
+def test_the_environment_turns_it_off(monkeypatch, value):
+    monkeypatch.setenv("KUBESTEWARD_DIRECT", value)
+    assert not is_direct()
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "expected"),
+    [
+        (sys.executable, True),
+        (str(Path(sys.executable).parent / "python"), True),
+        ("auto", True),
+        ("auto_silent", True),
+        ("/no/such/python", False),
+        ("python3", False),
+    ],
+)
+def test_only_the_controllers_own_python_is_direct(interpreter, expected):
+    assert is_direct({"ansible_python_interpreter": interpreter}) is expected
+
+
+def test_the_same_file_in_another_environment_is_another_python(tmp_path):
+    link = tmp_path / "python"
+    link.symlink_to(os.path.realpath(sys.executable))
+    assert not is_direct({"ansible_python_interpreter": str(link)})
+
+
+def test_an_interpreter_named_by_the_environment_counts(monkeypatch):
+    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", "/no/such/python")
+    assert not is_direct({"some": "variable"})
+    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", sys.executable)
+    assert is_direct({"some": "variable"})
+
+
+def test_a_delegated_task_asks_for_the_interpreter_of_its_target():
+    own = {"ansible_python_interpreter": sys.executable}
+    other = {"ansible_python_interpreter": "/no/such/python"}
+    assert not is_direct({**own, "ansible_delegated_vars": {"there": other}}, delegate_to="there")
+    assert is_direct({**other, "ansible_delegated_vars": {"there": own}}, delegate_to="there")
+
+
+@pytest.mark.parametrize("async_val", [0, 30])
+def test_what_is_not_direct_starts_the_module(monkeypatch, async_val):
+    started = []
+
+    def execute(self, **how):
+        started.append(how)
+        return {"changed": False, "started": True}
+
+    monkeypatch.setattr(direct.ActionBase, "run", lambda self, tmp, task_vars: {})
+    monkeypatch.setattr(direct.ActionBase, "_execute_module", execute)
+    variables = {"ansible_python_interpreter": "/no/such/python"}
+    assert action(async_val=async_val, variables=variables).run(None, variables)["started"] is True
+    assert started == [{"module_name": MODULE, "task_vars": variables, "wrap_async": bool(async_val)}]
+
+
+def test_every_module_has_an_action_of_its_name():
+    modules = {path.stem for path in (ROOT / "plugins/modules").glob("*.py") if path.stem != "__init__"}
+    assert {path.stem for path in (ROOT / "plugins/action").glob("*.py") if path.stem != "__init__"} == modules
+    for name in modules:
+        assert f'MODULE = "kubesteward.core.{name}"' in (ROOT / f"plugins/action/{name}.py").read_text()
