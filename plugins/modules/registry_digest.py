@@ -142,6 +142,12 @@ options:
       - V(false) asks as the kubelet does and so proves that a digest can be pulled.
     type: bool
     default: true
+  cache_dir:
+    description:
+      - Folder for what a digest fixes for ever, the children of an index and the digest of a configuration.
+      - What a tag names is never kept. An empty string turns the folder off.
+      - The default is C(kubesteward/manifests) below E(XDG_CACHE_HOME) or C(~/.cache).
+    type: path
   timeout:
     description: Seconds for one request. A request that times out is not repeated.
     type: float
@@ -184,7 +190,14 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, helpers, hosts, lookup, resolver
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
+    cache,
+    facts,
+    helpers,
+    hosts,
+    lookup,
+    resolver,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
     DockerConfig,
@@ -228,6 +241,7 @@ def argument_spec() -> dict[str, t.Any]:
         "registries": {"type": "list", "elements": "dict", "default": [], "options": registry},
         "allowed_registries": {"type": "list", "elements": "str"},
         "anonymous_fallback": {"type": "bool", "default": True},
+        "cache_dir": {"type": "path"},
         "timeout": {"type": "float", "default": 10},
         "retries": {"type": "int", "default": 3},
         "concurrency": {"type": "int", "default": 8},
@@ -277,12 +291,19 @@ def _look_up(
     seconds = params.get("deadline")
     deadline = None if seconds is None else started + seconds
     client = Client(params["timeout"], params["retries"], params["concurrency"], deadline)
-    resolve = resolver.Resolver(client, helpers.Helpers(), facts.NoStore()).resolve
+    resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
     try:
         results = lookup.resolve_all(entries, settings, resolve, params["concurrency"], params["timeout"], deadline)
     finally:
         client.close()
     return results, client.requests_made, round(time.monotonic() - started, 4)
+
+
+def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
+    folder = params.get("cache_dir")
+    if folder is None:
+        folder = cache.default_folder()
+    return cache.DiskStore(folder) if folder else facts.NoStore()
 
 
 def _check_numbers(params: t.Mapping[str, t.Any]) -> None:

@@ -339,6 +339,9 @@ class Client:
         prepared = requests.models.PreparedRequest()
         prepared.method, prepared.url, prepared.body = sending.method, sending.url, sending.body
         prepared.headers = requests.structures.CaseInsensitiveDict(sending.headers)
+        if sending.body is not None:
+            # without it requests would send the form in chunks, which token servers do not expect
+            prepared.headers["Content-Length"] = str(len(sending.body))
         sending.progress.on_wait(self.timeout)
         if not channel.places.acquire(timeout=self.timeout * 2):
             raise StewardError(f"{channel.base} is busy with earlier requests for too long", reason="unreachable")
