@@ -69,6 +69,12 @@ class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
 class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
     ConnectionCls = _HttpsConnection
 
+    def _validate_conn(self, conn: t.Any) -> None:
+        # as the parent does, but for its warning on stderr: unverified TLS is what the administrator asked for
+        urllib3.connectionpool.HTTPConnectionPool._validate_conn(self, conn)
+        if conn.sock is None:
+            conn.connect()
+
 
 class _Adapter(requests.adapters.HTTPAdapter):
     """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
@@ -331,7 +337,7 @@ class Client:
             target = answer.get("location") if answer.status in _REDIRECTS else ""
             if not target:
                 return answer
-            sending = _redirected(sending, urllib.parse.urljoin(sending.url, target))
+            sending = _redirected(sending, target)
             channel = self.channel(_origin(sending.url), sending.tls)
         raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
 
@@ -364,7 +370,12 @@ class Client:
 
 def _redirected(sending: Sending, target: str) -> Sending:
     """The next hop; another scheme, host or port gets no credential, no client certificate and full verification."""
-    if _origin(target) == _origin(sending.url):
+    try:
+        target = urllib.parse.urljoin(sending.url, target)
+        origin = _origin(target)
+    except ValueError:
+        target = origin = "invalid:"
+    if origin == _origin(sending.url):
         return dataclasses.replace(sending, url=target)
     _check_hop(sending.url, target)
     if sending.body is not None:
