@@ -114,7 +114,8 @@ class Resolver:
             try:
                 return self._over(scheme, place, query, wanted, trace)
             except StewardError as exc:
-                if exc.reason not in ("tls_error", "unreachable"):
+                # 400 is what Go's servers say to plain HTTP on a TLS port
+                if exc.reason not in ("tls_error", "unreachable") and exc.context.get("status") != 400:
                     raise
         return self._over(schemes[-1], place, query, wanted, trace)
 

@@ -30,7 +30,7 @@ NOW = 1_700_000_000.0
             b'{"errors":[{"code":"TOOMANYREQUESTS","message":"retry-after: 374.233us, allowed: 44000/minute"}]}',
             0.000374233,
         ),
-        ("", "retry-after: 7.5ms".encode(), 0.0075),
+        ("", b"retry-after: 7.5ms", 0.0075),
         ("", b"Retry after 20 seconds", 20),
         ("soon", b"", None),
         ("", b"too many requests", None),
