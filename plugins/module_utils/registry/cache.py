@@ -42,11 +42,11 @@ class DiskStore:
         self._folder, self._max_files = folder, max_files
         self._lock = threading.Lock()
         self._puts = 0
-        self._usable = _make(folder)
+        self._checked: bool | None = None
 
     def get(self, digest: str) -> Manifest | None:
         """The manifest of `digest`; None where it is not kept, or its file is damaged (it is removed then)."""
-        if not self._usable or not is_digest(digest):
+        if not self._usable() or not is_digest(digest):
             return None
         path = self._path(digest)
         try:
@@ -65,7 +65,7 @@ class DiskStore:
     def put(self, digest: str, manifest: Manifest) -> None:
         """Keep `manifest`; a file is there whole or not at all."""
         content = _encode(manifest, digest)
-        if not self._usable or not is_digest(digest) or len(content) > MAX_FILE:
+        if not self._usable() or not is_digest(digest) or len(content) > MAX_FILE:
             return
         with contextlib.suppress(OSError):
             handle, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
@@ -80,6 +80,12 @@ class DiskStore:
             due = self._puts % _SWEEP_EVERY == 1
         if due:
             self._sweep()
+
+    def _usable(self) -> bool:
+        with self._lock:
+            if self._checked is None:
+                self._checked = _make(self._folder)
+            return self._checked
 
     def _path(self, digest: str) -> str:
         return os.path.join(self._folder, f"{digest.replace(':', '-')}.json")

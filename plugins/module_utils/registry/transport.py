@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import os
 import random
 import threading
@@ -14,20 +13,16 @@ import time
 import typing as t
 import urllib.parse
 
-import requests
-import requests.adapters
+import requests.exceptions
 import requests.models
 import requests.structures
-import requests.utils
-import urllib3
-import urllib3.connection
-import urllib3.connectionpool
 import urllib3.exceptions
-import urllib3.util.ssl_
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
-    is_forbidden,
-    is_loopback,
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import is_forbidden
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
+    Adapter,
+    ForbiddenAddress,
+    environment_proxies,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
@@ -39,80 +34,12 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class ForbiddenAddress(urllib3.exceptions.HTTPError):
-    """A name led to an address that nothing is sent to."""
-
-
-def _guarded(sock: t.Any) -> t.Any:
-    # Checked on the open connection, so no trick of the name server gets past it.
-    peer = sock.getpeername()[0]
-    if is_forbidden(peer):
-        sock.close()
-        raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
-    return sock
-
-
-class _HttpConnection(urllib3.connection.HTTPConnection):
-    def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
-
-
-class _HttpsConnection(urllib3.connection.HTTPSConnection):
-    def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
-
-
-class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
-    ConnectionCls = _HttpConnection
-
-
-class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
-    ConnectionCls = _HttpsConnection
-
-    def _validate_conn(self, conn: t.Any) -> None:
-        # as the parent does, but for its warning on stderr: unverified TLS is what the administrator asked for
-        urllib3.connectionpool.HTTPConnectionPool._validate_conn(self, conn)
-        if conn.sock is None:
-            conn.connect()
-
-
-class _Adapter(requests.adapters.HTTPAdapter):
-    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
-
-    def __init__(self, tls: Tls, connections: int) -> None:
-        self._tls = tls
-        super().__init__(pool_connections=2, pool_maxsize=connections, max_retries=0)
-
-    def _context(self) -> t.Any:
-        if not (self._tls.ca_cert or self._tls.client_cert):
-            return None
-        context = urllib3.util.ssl_.create_urllib3_context()
-        if self._tls.ca_cert:
-            context.load_verify_locations(cafile=self._tls.ca_cert)
-        if self._tls.client_cert:
-            context.load_cert_chain(self._tls.client_cert, self._tls.client_key)
-        return context
-
-    def init_poolmanager(self, *args: t.Any, **kwargs: t.Any) -> None:
-        context = self._context()
-        if context is not None:
-            kwargs["ssl_context"] = context
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
-
-    def proxy_manager_for(self, proxy: str, **kwargs: t.Any) -> t.Any:
-        context = self._context()
-        if context is not None:
-            kwargs["ssl_context"] = context
-        return super().proxy_manager_for(proxy, **kwargs)
-
-
 @dataclasses.dataclass
 class Channel:
     """What all requests to one scheme and host share."""
 
     base: str
-    adapter: _Adapter
+    adapter: Adapter
     verify: bool | str
     proxies: dict[str, str]
     places: threading.BoundedSemaphore
@@ -154,28 +81,6 @@ class Sending:
     progress: Progress
 
 
-def environment_proxies(url: str) -> dict[str, str]:
-    """Proxies of the environment for `url`; `NO_PROXY` knows names, suffixes, addresses and CIDR ranges."""
-    host = urllib.parse.urlsplit(url).hostname or ""
-    if is_loopback(host) or _in_ranges(host, os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""):
-        return {}
-    return t.cast("dict[str, str]", requests.utils.get_environ_proxies(url))
-
-
-def _in_ranges(host: str, no_proxy: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    for item in no_proxy.split(","):
-        try:
-            if address in ipaddress.ip_network(item.strip().strip("[]"), strict=False):
-                return True
-        except ValueError:
-            continue
-    return False
-
-
 def _origin(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
@@ -203,11 +108,13 @@ class Client:
         self.clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
         self._channels: dict[tuple[str, Tls], Channel] = {}
+        self._closed = False
         self.requests_made = 0
 
     def close(self) -> None:
-        """Close idle connections."""
+        """End everything: idle connections are closed, and look-ups that were given up ask nothing more."""
         with self._lock:
+            self._closed = True
             for channel in self._channels.values():
                 channel.adapter.close()
 
@@ -227,7 +134,7 @@ class Client:
 
     def _open(self, base: str, tls: Tls) -> Channel:
         try:
-            adapter = _Adapter(tls, self.concurrency)
+            adapter = Adapter(tls, self.concurrency)
         except (OSError, ValueError) as exc:
             names = ", ".join(name for name in (tls.ca_cert, tls.client_cert, tls.client_key) if name)
             raise StewardError(
@@ -242,6 +149,8 @@ class Client:
 
         :raises StewardError: reason `unreachable` where it has passed
         """
+        if self._closed:
+            raise StewardError("the call is over", reason="unreachable")
         if self.deadline is None:
             return float("inf")
         left = self.deadline - self.clock()
@@ -294,7 +203,8 @@ class Client:
         if left > MAX_PAUSE:
             raise _rate_limited(channel.base, left)
         if left > 0:
-            self._nap(left, progress)
+            # not all at once when it ends
+            self._nap(left * random.uniform(1.0, 1.1), progress)
 
     def _nap(self, seconds: float, progress: Progress) -> None:
         seconds = max(0.0, min(seconds, self.remaining()))

@@ -13,7 +13,7 @@ import time
 import pytest
 import trustme
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import protocol, transport
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import connections, protocol, transport
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     FakeRegistry,
@@ -110,7 +110,7 @@ def test_a_token_server_cannot_send_a_posted_credential_on():
 
 
 def test_an_address_is_checked_on_the_open_connection(monkeypatch):
-    monkeypatch.setattr(transport, "is_forbidden", lambda name: name == "127.0.0.1")
+    monkeypatch.setattr(connections, "is_forbidden", lambda name: name == "127.0.0.1")
     with serving(GOOD) as server:
         found = one(f"localhost:{server.host.split(':')[1]}/app:t")
         assert not server.asked
@@ -134,7 +134,7 @@ def test_G4_no_proxy_knows_suffixes_and_ranges(monkeypatch, no_proxy, host, dire
     monkeypatch.setenv("HTTPS_PROXY", "http://user:pw@proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     monkeypatch.delenv("no_proxy", raising=False)
-    proxies = transport.environment_proxies(f"https://{host}")
+    proxies = connections.environment_proxies(f"https://{host}")
     assert (not proxies.get("https")) is direct
 
 
