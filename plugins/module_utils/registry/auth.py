@@ -165,7 +165,7 @@ def _with_token(
         again = ch.choose(ch.parse(answer.get("www-authenticate")))
         if again is not None and again.scheme == "bearer" and again.get("scope") not in ("", *tried):
             challenge, scopes = again, [again.get("scope")]
-        elif not fresh and answer.status == 401:
+        elif not fresh and token.reused and answer.status == 401:
             fresh, scopes = True, [scope]
         else:
             scopes = []

@@ -156,7 +156,7 @@ class Resolver:
         try:
             kept = self._tokens.get(ask.key)
             if kept and not ask.fresh and kept[1] > self.client.clock():
-                return kept[0]
+                return dataclasses.replace(kept[0], reused=True)
             answer = self._fetch_token(ask, place, base_url, trace)
             if isinstance(answer, challenge.Token):
                 # a little early, so that it does not end on its way

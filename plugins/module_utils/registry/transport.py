@@ -272,7 +272,8 @@ class Client:
             data = _read(answer.raw, sending)
         finally:
             channel.places.release()
-        lowered = {name.lower(): value for name, value in answer.raw.headers.items()}
+        # by name and not by items(): that would give only the last of several challenges
+        lowered = {name.lower(): answer.raw.headers[name] for name in answer.raw.headers}
         return Response(
             answer.status_code, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body
         )

@@ -39,7 +39,7 @@ class Reply:
     """`broken` closes the connection in the middle of the body; `length` False leaves Content-Length out."""
 
     status: int = 200
-    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    headers: t.Mapping[str, str | list[str]] = dataclasses.field(default_factory=dict)
     body: bytes = b""
     broken: bool = False
     length: bool = True
@@ -85,7 +85,8 @@ def _handler(registry: FakeRegistry) -> type[http.server.BaseHTTPRequestHandler]
             reply = registry.answer(asked)
             self.send_response(reply.status)
             for name, value in reply.headers.items():
-                self.send_header(name, value)
+                for one_of in [value] if isinstance(value, str) else value:
+                    self.send_header(name, one_of)
             if reply.length and "Content-Length" not in reply.headers:
                 self.send_header("Content-Length", str(len(reply.body) + (100 if reply.broken else 0)))
             if not reply.length:

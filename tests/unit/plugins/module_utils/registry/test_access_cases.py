@@ -11,14 +11,12 @@ import json
 import pytest
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import protocol
-from ansible_collections.kubesteward.core.plugins.modules import registry_digest
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     Reply,
     content,
     look_up,
     manifest,
     one,
-    params,
     serving,
     sha256,
 )
@@ -273,6 +271,33 @@ def test_a_challenge_that_was_learnt_is_answered_at_once():
         assert len(server.asked) == 3
 
 
+def test_several_challenges_in_headers_of_their_own_are_all_seen():
+    def answer(asked):
+        if asked.authorization == basic("u", "p"):
+            return GOOD(asked)
+        return Reply(401, {"WWW-Authenticate": ['Basic realm="r"', "Negotiate"]})
+
+    with serving(answer) as server:
+        assert one(f"{server.host}/app:t", username="u", password="p")["state"] == "found"
+
+
+def test_a_new_token_that_is_refused_is_not_fetched_again():
+    with serving(Tokens({None: "other"})) as server:
+        found = one(f"{server.host}/app:t")
+        assert len(server.asked) == found["requests_made"] == 3
+    assert found["reason"] == "unauthorized"
+
+
+def test_D7_a_name_that_is_not_on_the_hub_is_not_found_or_not_permitted():
+    with serving(Tokens({None: "anon"}, valid=())) as server:
+        refused = one("myapp:dev", registries=[{"prefix": "docker.io", "location": server.host}])
+    with serving(lambda asked: Reply(404)) as server:
+        missing = one("myapp:dev", registries=[{"prefix": "docker.io", "location": server.host}])
+    assert (refused["reason"], missing["reason"]) == ("unauthorized", "not_found")
+    assert (missing["registry"], missing["repository"]) == ("registry-1.docker.io", "library/myapp")
+    assert "missing or not permitted" in refused["msg"]
+
+
 def test_F19_the_credential_of_the_registry_goes_to_no_realm_over_plain_http_elsewhere():
     header = 'Bearer realm="http://gitlab.example/jwt/auth",service="container_registry"'
     with serving(lambda asked: Reply(401, {"WWW-Authenticate": header})) as server:
@@ -317,50 +342,3 @@ def test_a_token_server_without_a_token_is_a_clear_error(body):
         found = one(f"{server.host}/app:t")
     assert found["reason"] == "unauthorized"
     assert "without a token" in found["msg"]
-
-
-class Cluster:
-    def __init__(self, **secrets):
-        self.secrets, self.read = secrets, []
-
-    def get(self, api_version, kind, namespace, name):
-        self.read.append((api_version, kind, namespace, name))
-        found = self.secrets.get(name)
-        if isinstance(found, StewardError):
-            raise found
-        return found
-
-
-def pull_secret(host, user, password):
-    data = json.dumps({"auths": {host: {"username": user, "password": password}}}).encode()
-    return {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": base64.b64encode(data).decode()}}
-
-
-def test_pull_secrets_of_an_entry_are_read_by_name_and_each_once():
-    with serving(wants_basic(basic("u", "p"))) as server:
-        cluster = Cluster(pull=pull_secret(server.host, "u", "p"))
-        item = {"image": f"{server.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "pull"}]}
-        result = registry_digest.run(params(images=[item, item]), lambda: cluster)
-    assert [entry["credential_source"] for entry in result["images"]] == ["secret shop/pull"] * 2
-    assert cluster.read == [("v1", "Secret", "shop", "pull")]
-
-
-@pytest.mark.parametrize("broken", [None, StewardError("secrets is forbidden"), {"type": "Opaque"}])
-def test_a_broken_secret_is_a_warning_of_its_entry_and_a_public_image_is_found(broken):
-    with serving(GOOD) as server:
-        item = {"image": f"{server.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "pull"}]}
-        result = registry_digest.run(params(images=[item]), lambda: Cluster(pull=broken))
-    (entry,) = result["images"]
-    assert entry["state"] == "found"
-    assert "secret shop/pull" in entry["warnings"][0]
-
-
-def test_a_broken_secret_is_named_where_a_private_image_is_refused():
-    def unreachable():
-        raise StewardError("the cluster does not answer")
-
-    with serving(wants_basic()) as server:
-        item = {"image": f"{server.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "pull"}]}
-        result = registry_digest.run(params(images=[item, f"{server.host}/app:t"]), unreachable)
-    assert [entry["reason"] for entry in result["images"]] == ["unauthorized"] * 2
-    assert "secret shop/pull" in result["images"][0]["msg"]
