@@ -11,6 +11,7 @@ import typing as t
 import urllib.parse
 
 import requests.adapters
+import requests.models
 import requests.utils
 import urllib3.connection
 import urllib3.connectionpool
@@ -86,6 +87,26 @@ class Adapter(requests.adapters.HTTPAdapter):
         if context is not None:
             kwargs["ssl_context"] = context
         return super().proxy_manager_for(proxy, **kwargs)
+
+
+def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int) -> tuple[t.Any, bool]:
+    """requests' own connection pool for one base URL, and whether its requests need whole URLs (plain HTTP by proxy).
+
+    One pool for all requests to a host spares what requests does for each: finding it again, proxies, TLS settings.
+
+    :param bundle: CA bundle of the system as requests' `verify`
+    :raises OSError, ValueError: for certificate files that cannot be read
+    :raises requests.exceptions.RequestException: for a proxy of the environment that is no URL
+    """
+    adapter, proxies = Adapter(tls, connections), environment_proxies(base)
+    probe = requests.models.PreparedRequest()
+    probe.prepare_method("HEAD")
+    probe.prepare_url(base, None)
+    probe.prepare_headers({})
+    verify = bundle if tls.verify else False
+    pool = adapter.get_connection_with_tls_context(probe, verify, proxies=proxies)
+    adapter.cert_verify(pool, base, verify, None)
+    return pool, adapter.request_url(probe, proxies).startswith("http:")
 
 
 def environment_proxies(url: str) -> dict[str, str]:

@@ -9,12 +9,14 @@ import dataclasses
 import threading
 import time
 import typing as t
+import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import auth, challenge, facts, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk, Helpers
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import SCHEMA_1
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference
 
@@ -169,6 +171,7 @@ class Resolver:
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
     ) -> challenge.Token | protocol.Response:
         answer: protocol.Response | None = None
+        tls = _tls_for(ask.requests[0].url, place.endpoint)
         for request in ask.requests:
             headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"}
             if request.authorization:
@@ -179,7 +182,7 @@ class Resolver:
                 "GET" if request.form is None else "POST",
                 request.url,
                 headers,
-                place.endpoint.tls,
+                tls,
                 MAX_TOKEN_BODY,
                 request.form,
                 check=lambda url: challenge.check_realm(url, base_url),
@@ -188,6 +191,12 @@ class Resolver:
             if answer.status not in (404, 405):
                 break
         return _token_or_refusal(t.cast(protocol.Response, answer), base_url)
+
+
+def _tls_for(url: str, endpoint: Endpoint) -> Tls:
+    """The registry's own TLS settings on its own host; elsewhere only its CA holds."""
+    own = urllib.parse.urlsplit(url).hostname == split_host(endpoint.host)[0]
+    return endpoint.tls if own else Tls(ca_cert=endpoint.tls.ca_cert)
 
 
 def _token_or_refusal(answer: protocol.Response, base_url: str) -> challenge.Token | protocol.Response:

@@ -14,15 +14,13 @@ import typing as t
 import urllib.parse
 
 import requests.exceptions
-import requests.models
-import requests.structures
+import urllib3
 import urllib3.exceptions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import is_forbidden
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
-    Adapter,
     ForbiddenAddress,
-    environment_proxies,
+    open_pool,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
@@ -39,9 +37,8 @@ class Channel:
     """What all requests to one scheme and host share."""
 
     base: str
-    adapter: Adapter
-    verify: bool | str
-    proxies: dict[str, str]
+    pool: t.Any
+    whole_urls: bool
     places: threading.BoundedSemaphore
     paused_until: float = 0.0
     answered: bool = False
@@ -116,7 +113,7 @@ class Client:
         with self._lock:
             self._closed = True
             for channel in self._channels.values():
-                channel.adapter.close()
+                channel.pool.close()
 
     def channel(self, base: str, tls: Tls) -> Channel:
         """The channel to a base URL, made on first use.
@@ -133,16 +130,18 @@ class Client:
             return self._channels[key]
 
     def _open(self, base: str, tls: Tls) -> Channel:
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         try:
-            adapter = Adapter(tls, self.concurrency)
+            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency)
+        except requests.exceptions.RequestException as exc:
+            raise StewardError(f"the proxy of the environment for {base} is no URL", reason="unreachable") from exc
         except (OSError, ValueError) as exc:
             names = ", ".join(name for name in (tls.ca_cert, tls.client_cert, tls.client_key) if name)
             raise StewardError(
-                f"certificate files for {base} cannot be read ({names}): {exc.__class__.__name__}", reason="tls_error"
+                f"certificate files for {base} cannot be read ({names or bundle}): {exc.__class__.__name__}",
+                reason="tls_error",
             ) from exc
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
-        verify: bool | str = bundle if tls.verify else False
-        return Channel(base, adapter, verify, environment_proxies(base), threading.BoundedSemaphore(self.concurrency))
+        return Channel(base, pool, whole_urls, threading.BoundedSemaphore(self.concurrency))
 
     def remaining(self) -> float:
         """Seconds until the deadline.
@@ -183,8 +182,6 @@ class Client:
             self._await_turn(channel, progress)
             try:
                 answer = self._follow(channel, Sending(method, url, headers, tls, max_body, body, check, progress))
-            except requests.exceptions.RequestException as exc:
-                self._judge(channel, exc, last)
             except urllib3.exceptions.HTTPError as exc:
                 self._judge(channel, exc, last)
             else:
@@ -230,7 +227,7 @@ class Client:
         forbidden = next((cause for cause in causes if isinstance(cause, ForbiddenAddress)), None)
         if forbidden:
             raise StewardError(f"{channel.base}: {forbidden}", reason="forbidden_registry") from exc
-        if any(isinstance(cause, (requests.exceptions.SSLError, urllib3.exceptions.SSLError)) for cause in causes):
+        if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in causes):
             raise StewardError(f"TLS with {channel.base} failed: {_tls_text(causes)}", reason="tls_error") from exc
         timed_out = any(_is_timeout(cause) for cause in causes)
         what = f"did not answer within {self.timeout:g} s" if timed_out else _connection_text(causes)
@@ -252,12 +249,6 @@ class Client:
         raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
 
     def _once(self, channel: Channel, sending: Sending) -> Response:
-        prepared = requests.models.PreparedRequest()
-        prepared.method, prepared.url, prepared.body = sending.method, sending.url, sending.body
-        prepared.headers = requests.structures.CaseInsensitiveDict(sending.headers)
-        if sending.body is not None:
-            # without it requests would send the form in chunks, which token servers do not expect
-            prepared.headers["Content-Length"] = str(len(sending.body))
         sending.progress.on_wait(self.timeout)
         if not channel.places.acquire(timeout=self.timeout * 2):
             raise StewardError(f"{channel.base} is busy with earlier requests for too long", reason="unreachable")
@@ -266,17 +257,29 @@ class Client:
             sending.progress.on_request()
             with self._lock:
                 self.requests_made += 1
-            answer = channel.adapter.send(
-                prepared, stream=True, timeout=(wait, wait), verify=channel.verify, proxies=channel.proxies
+            answer = channel.pool.urlopen(
+                sending.method,
+                sending.url if channel.whole_urls else _path_of(sending.url),
+                body=sending.body,
+                headers=sending.headers,
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                timeout=urllib3.Timeout(connect=wait, read=wait),
+                preload_content=False,
+                decode_content=False,
             )
-            data = _read(answer.raw, sending)
+            data = _read(answer, sending)
         finally:
             channel.places.release()
         # by name and not by items(): that would give only the last of several challenges
-        lowered = {name.lower(): answer.raw.headers[name] for name in answer.raw.headers}
-        return Response(
-            answer.status_code, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body
-        )
+        lowered = {name.lower(): answer.headers[name] for name in answer.headers}
+        return Response(answer.status, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body)
+
+
+def _path_of(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
 
 def _redirected(sending: Sending, target: str) -> Sending:
