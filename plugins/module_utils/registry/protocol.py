@@ -182,7 +182,9 @@ def failure(answer: Response, repository: str, identifier: str) -> StewardError:
         reason, text = "unreachable", "the registry cannot answer now"
     else:
         reason, text = "not_a_manifest", "an answer that no registry should give"
-    return StewardError(f"{where}: {text} (HTTP {status}{said})", reason=reason, status=status)
+    wants = re.search(r'scope="([\w:/.,*-]{1,200})"', answer.get("www-authenticate"))
+    asks = f"; the registry asks for {wants[1]}" if wants and reason == "unauthorized" else ""
+    return StewardError(f"{where}: {text} (HTTP {status}{said}{asks})", reason=reason, status=status)
 
 
 def _error_code(answer: Response) -> str:
@@ -216,13 +218,7 @@ def list_tags(repository: str) -> t.Generator[Request, Response, t.Iterator[str]
 
 def _tag_page(answer: Response, repository: str) -> list[str]:
     if answer.status != 200:
-        error = failure(answer, repository, "tags")
-        missing = re.search(r'scope="([^"]*)"', answer.get("www-authenticate"))
-        if answer.status == 401 and missing:
-            raise StewardError(
-                f"{error}; the registry asks for {missing[1]}", reason=error.reason, status=answer.status
-            )
-        raise error
+        raise failure(answer, repository, "tags")
     try:
         page = json.loads(answer.body)["tags"] or []
     except (ValueError, RecursionError, LookupError, TypeError):

@@ -144,6 +144,16 @@ class Resolver:
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
         return Found(head.digest, read.media_type, read)
 
+    def tags(self, query: Query, trace: Trace) -> list[str]:
+        """All tags of the repository, asked of the registry itself: a mirror may lack some.
+
+        :raises StewardError: with one of the documented reasons, where any page cannot be read
+        """
+        place = query.places[-1]
+        scheme = self._schemes.get(place.endpoint.host, place.endpoint.schemes[0])
+        asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
+        return list(asking.run(protocol.list_tags(place.endpoint.repository)))
+
     def token(
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
     ) -> challenge.Token | protocol.Response:
@@ -294,7 +304,8 @@ class _Asking:
         )
 
     def _refusal(self, outcome: auth.Outcome, request: protocol.Request) -> StewardError:
-        error = protocol.failure(outcome.response, self.place.endpoint.repository, request.path.rpartition("/")[2])
+        repository = self.place.endpoint.repository
+        error = protocol.failure(outcome.response, repository, request.path.rpartition("/")[2].partition("?")[0])
         if not outcome.refused:
             return error
         names = ", ".join(self.trace.refused)

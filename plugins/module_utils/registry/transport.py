@@ -185,7 +185,6 @@ class Client:
             except urllib3.exceptions.HTTPError as exc:
                 self._judge(channel, exc, last)
             else:
-                channel.answered = True
                 if answer.status not in _RETRIED:
                     return answer
                 self._pause(channel, answer, attempt, last)
@@ -269,6 +268,7 @@ class Client:
                 preload_content=False,
                 decode_content=False,
             )
+            channel.answered = True
             data = _read(answer, sending)
         finally:
             channel.places.release()

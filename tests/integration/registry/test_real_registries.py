@@ -9,6 +9,13 @@ import json
 import subprocess
 
 import pytest
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import NoStore
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import Helpers
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import endpoints
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query, Resolver, Trace
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.transport import Client
 from ansible_collections.kubesteward.core.tests.integration.registry.conftest import PASSWORD
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import look_up, one
 
@@ -127,3 +134,15 @@ def test_a_pull_through_proxy_and_a_mirror(pull_through, anonymous, images):
 def test_a_hundred_references_to_one_image_are_one_head(anonymous):
     result = look_up(images=[f"{anonymous}/team/app:index"] * 100, **EVERY)
     assert result["requests_made"] == 1
+
+
+def test_all_tags_are_listed(token_registry, images):
+    host, _authority = token_registry
+    reference = parse(f"{host}/team/app")
+    place = Place(endpoints(reference, ())[0], (Credential("test", "user", PASSWORD),))
+    client = Client()
+    try:
+        found = Resolver(client, Helpers(), NoStore()).tags(Query(reference, (place,)), Trace())
+    finally:
+        client.close()
+    assert sorted(found) == ["index", "single"]

@@ -7,8 +7,10 @@ import contextlib
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from unittest import mock
 
 import pytest
@@ -256,3 +258,20 @@ def test_steward_errors_of_wrong_options_are_not_look_ups():
     with pytest.raises(StewardError) as caught:
         look_up(image="a", registries=[{"prefix": "http://x"}])
     assert caught.value.reason is None
+
+
+def test_a_silent_host_does_not_keep_the_process_alive(tmp_path):
+    with socket.create_server(("127.0.0.1", 0), backlog=20) as silent:
+        images = [f"127.0.0.1:{silent.getsockname()[1]}/app:{number}" for number in range(5)]
+        arguments = {"ANSIBLE_MODULE_ARGS": {"images": images, "timeout": 5, "deadline": 0.5, "cache_dir": ""}}
+        (tmp_path / "args.json").write_text(json.dumps(arguments))
+        started = time.monotonic()
+        command = [sys.executable, registry_digest.__file__, str(tmp_path / "args.json")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, env=environment())
+        took = time.monotonic() - started
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    result = json.loads(done.stdout)
+    assert {entry["reason"] for entry in result["images"]} == {"unreachable"}
+    assert result["elapsed"] < 1.5
+    assert took < 4

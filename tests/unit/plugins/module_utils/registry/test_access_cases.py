@@ -11,6 +11,19 @@ import json
 import pytest
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import NoStore
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import Helpers
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import endpoints
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import (
+    Place,
+    Query,
+    Resolver,
+    Trace,
+    Wanted,
+)
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.transport import Client
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     Reply,
     content,
@@ -228,6 +241,22 @@ def test_F15_a_refused_list_of_tags_says_which_action_is_missing():
     header = 'Bearer realm="https://x",scope="repository:app:metadata_read",error="insufficient_scope"'
     with pytest.raises(StewardError, match="metadata_read"):
         steps.send(protocol.Response(401, {"www-authenticate": header}, url="https://r/v2/app/tags/list"))
+
+
+def test_F15_the_same_holds_through_the_whole_client_and_a_head_still_works():
+    def answer(asked):
+        if asked.path == "/token" or "/manifests/" in asked.path:
+            return Tokens({basic("u", "p"): "good"})(asked)
+        scope = 'scope="repository:app:metadata_read",error="insufficient_scope"'
+        return Reply(401, {"WWW-Authenticate": f'Bearer realm="http://{asked.headers["host"]}/token",{scope}'})
+
+    with serving(answer) as server:
+        reference = parse(f"{server.host}/app:t")
+        query = Query(reference, (Place(endpoints(reference, ())[0], (Credential("s", "u", "p"),)),))
+        resolver = Resolver(Client(), Helpers(), NoStore())
+        assert resolver.resolve(query, Wanted(), Trace()).digest == sha256(BODY)
+        with pytest.raises(StewardError, match="metadata_read"):
+            resolver.tags(query, Trace())
 
 
 def test_F16_a_token_that_ends_early_is_fetched_once_more():
