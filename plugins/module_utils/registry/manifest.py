@@ -57,6 +57,7 @@ class Manifest:
 
 
 def is_schema_1(media_type: str) -> bool:
+    """True for schema 1, signed or not."""
     return media_type in _SCHEMA_1_TYPES
 
 

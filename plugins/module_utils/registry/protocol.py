@@ -17,6 +17,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest
     MAX_MANIFEST,
     SCHEMA_1,
     Manifest,
+    is_schema_1,
     read_manifest,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import is_digest
@@ -98,7 +99,7 @@ def find(repository: str, identifier: str) -> t.Generator[Request, Response, Hea
         digest, media_type = answer.get("docker-content-digest"), _media_type(answer)
         check_size(answer, repository, identifier)
         if is_digest(digest) and _plausible(media_type):
-            return _checked(Head(digest, media_type), identifier)
+            return _checked(Head(digest, SCHEMA_1 if is_schema_1(media_type) else media_type), identifier)
     elif answer.status not in _HEAD_UNSURE:
         raise failure(answer, repository, identifier)
     return (yield from fetch(repository, identifier))

@@ -365,6 +365,18 @@ def test_a_private_repository_that_hides_itself_is_asked_with_credentials():
         assert one(f"{server.host}/app:t", username="u", password="p")["state"] == "found"
 
 
+def test_a_credential_that_sees_nothing_leaves_the_others_their_turn():
+    def answer(asked):
+        known = {basic("u", "blind"): Reply(404), basic("u", "sees"): GOOD(asked)}
+        return known.get(asked.authorization, Reply(401, {"WWW-Authenticate": 'Basic realm="r"'}))
+
+    with serving(answer) as server:
+        first = one(f"{server.host}/app:t", auth_config=auth_config(server.host, ("u", "blind"), ("u", "sees")))
+        only = one(f"{server.host}/app:t", auth_config=auth_config(server.host, ("u", "blind"), ("u", "bad")))
+    assert first["state"] == "found"
+    assert only["reason"] == "not_found"
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"token": 5}'])
 def test_a_token_server_without_a_token_is_a_clear_error(body):
     with serving(Tokens({None: Reply(200, {}, body)})) as server:

@@ -10,6 +10,7 @@ import os
 import pytest
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
+    harmless_texts,
     helper_for,
     matching,
     read_config,
@@ -153,6 +154,16 @@ def test_helpers_are_found_by_host_and_the_store_is_for_all():
     assert helper_for(read, "other.example:5000") == ("pass", "other.example:5000")
     assert helper_for(read, "registry-1.docker.io") == ("pass", "https://index.docker.io/v1/")
     assert helper_for(config(), "r.example") is None
+
+
+def test_words_that_are_no_secrets_stay_readable():
+    content = {
+        "auths": {"h": {"username": "team", "password": "pw"}, "q": {"username": "same", "auth": "same"}, "x": 1},
+        "credsStore": "pass",
+        "credHelpers": {"r": "gcloud"},
+    }
+    assert harmless_texts(content) == {"team", "pass", "gcloud"}
+    assert harmless_texts("text") == harmless_texts(None) == harmless_texts({"auths": 1, "credHelpers": 1}) == set()
 
 
 json_value = st.recursive(

@@ -255,6 +255,30 @@ def test_a_manifest_that_is_too_large_is_refused_by_its_length_and_by_its_bytes(
         assert one(f"{server.host}/app:t")["reason"] == "too_large"
 
 
+@pytest.mark.parametrize("kind", ["v1+json", "v1+prettyjws"])
+@pytest.mark.parametrize("digest", [sha256(b"payload"), ""])
+def test_both_kinds_of_schema_1_are_schema_1_with_and_without_a_digest(kind, digest):
+    headers = {"Content-Type": f"application/vnd.docker.distribution.manifest.{kind}"}
+    headers.update({"Docker-Content-Digest": digest} if digest else {})
+    with serving(lambda asked: Reply(200, headers, b'{"schemaVersion":1}')) as server:
+        found = one(f"{server.host}/app:t")
+    assert (found["reason"], found.get("digest", "")) == ("schema1", digest)
+
+
+def test_an_answer_that_no_registry_gives_is_told_with_its_status():
+    with serving(lambda asked: Reply(418)) as server:
+        found = one(f"{server.host}/app:t")
+    assert (found["reason"], found["status"]) == ("not_a_manifest", 418)
+
+
+def test_a_sha512_digest_is_checked_with_sha512():
+    digest = "sha512:" + hashlib.sha512(P1).hexdigest()
+    answers = {"Content-Type": OCI_MANIFEST}
+    with serving(lambda asked: Reply(200, answers, P1)) as server:
+        assert one(f"{server.host}/app@{digest}")["digest"] == digest
+        assert one(f"{server.host}/app@sha512:{'0' * 128}")["reason"] == "digest_mismatch"
+
+
 def test_schema_1_is_told_with_the_digest_the_registry_gives():
     kind = "application/vnd.docker.distribution.manifest.v1+prettyjws"
     headers = {"Content-Type": kind, "Docker-Content-Digest": sha256(b"payload")}
