@@ -146,6 +146,12 @@ options:
       - V(false) asks as the kubelet does and so proves that a digest can be pulled.
     type: bool
     default: true
+  cache_dir:
+    description:
+      - Folder for what a digest fixes for ever, the children of an index and the digest of a configuration.
+      - What a tag names is never kept. An empty string turns the folder off.
+      - The default is C(kubesteward/manifests) below E(XDG_CACHE_HOME) or C(~/.cache).
+    type: path
   timeout:
     description: Seconds for one request. A request that times out is not repeated.
     type: float
@@ -169,17 +175,192 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Ask Docker Hub
+- name: Ask Docker Hub which digest a tag names now
   kubesteward.core.registry_digest:
     image: nginx:1.27
+  register: published
+
+- name: Pin the image
+  ansible.builtin.debug:
+    msg: "{{ published.reference }}"
+
+- name: Ask GHCR for many images at once, with a token
+  kubesteward.core.registry_digest:
+    images:
+      - ghcr.io/example/shop:stable
+      - ghcr.io/example/cart:stable
+    username: example-bot
+    password: "{{ ghcr_token }}"
+
+- name: Ask ECR with the credential helper that the administrator's configuration names
+  kubesteward.core.registry_digest:
+    image: 123456789012.dkr.ecr.eu-central-1.amazonaws.com/shop:stable
+    auth_file: /etc/kubesteward/config.json
+
+- name: Ask Quay with the pull secret of a Pod, and find the child for its node
+  kubesteward.core.registry_digest:
+    images:
+      - image: quay.io/example/shop:stable
+        platform: linux/arm64
+        pull_secrets:
+          - namespace: shop
+            name: quay-pull
+    resolve: [children, config]
+
+- name: Ask a private registry with its own CA
+  kubesteward.core.registry_digest:
+    image: registry.example.com:5000/team/shop:stable
+    registries:
+      - prefix: registry.example.com:5000
+        ca_cert: /etc/ssl/private-ca.pem
+
+- name: Ask a mirror of Docker Hub first
+  kubesteward.core.registry_digest:
+    image: nginx:1.27
+    registries:
+      - prefix: docker.io
+        mirror:
+          - location: mirror.example.com/hub
+
+- name: Prove that a digest can be pulled with exactly this Secret
+  kubesteward.core.registry_digest:
+    image: "registry.example.com/shop@{{ digest }}"
+    pull_secrets:
+      - namespace: shop
+        name: registry-pull
+    anonymous_fallback: false
 """
 
 RETURN = r"""
+image:
+  description: The reference as it was given.
+  returned: with O(image)
+  type: str
+  sample: nginx:1.27
+registry:
+  description: Host of the registry's API.
+  returned: with a valid O(image)
+  type: str
+  sample: registry-1.docker.io
+repository:
+  description: Path of the repository.
+  returned: with a valid O(image)
+  type: str
+  sample: library/nginx
+tag:
+  description: The tag, V(latest) where none is given, null where there is only a digest.
+  returned: with a valid O(image)
+  type: str
+  sample: "1.27"
+pinned_digest:
+  description: The digest that the reference itself has, or null.
+  returned: with a valid O(image)
+  type: str
 digest:
-  description: Digest of what the tag names.
+  description: Digest of what the tag names, of the index where it is one.
   returned: when found
   type: str
   sample: sha256:4bcff63911fcb4448bd4fdacec207030997caf25e9bea4045fa6c8c44de311d1
+media_type:
+  description: Media type of what the tag names.
+  returned: when found
+  type: str
+  sample: application/vnd.oci.image.index.v1+json
+reference:
+  description: Registry, repository and digest, as a container runtime pulls it.
+  returned: when found
+  type: str
+  sample: docker.io/library/nginx@sha256:4bcff63911fcb4448bd4fdacec207030997caf25e9bea4045fa6c8c44de311d1
+children:
+  description: Manifests of the index and of nested ones, attestations left out. Empty for a single image.
+  returned: with O(resolve) or a platform
+  type: list
+  elements: dict
+  contains:
+    platform:
+      description: C(os/arch[/variant]), empty where the index does not say.
+      type: str
+    digest:
+      description: Digest of the manifest.
+      type: str
+    media_type:
+      description: Media type that the index gives.
+      type: str
+    size:
+      description: Bytes of the manifest.
+      type: int
+    config_digest:
+      description: Digest of the image configuration, where it was read.
+      type: str
+platform_digest:
+  description: Digest of the manifest that a node of the platform pulls, null where there is none for it.
+  returned: with O(resolve) or a platform
+  type: str
+config_digest:
+  description: Digest of the image configuration of the platform, or of the only image there is.
+  returned: with V(config) in O(resolve)
+  type: str
+source_host:
+  description: Host that was asked last, which gave the answer, a mirror perhaps.
+  returned: after a request
+  type: str
+credential_source:
+  description: Name of what gave the credential that was used, never its value. Null where none was needed.
+  returned: after a request
+  type: str
+  sample: secret shop/quay-pull
+credential_rejected:
+  description: Names of credentials that the registry refused.
+  returned: after a request
+  type: list
+  elements: str
+ratelimit_remaining:
+  description: Pulls that the registry still grants, null where it does not say.
+  returned: after a request
+  type: int
+requests_made:
+  description: Requests on the wire, those to token servers included.
+  returned: always
+  type: int
+cached:
+  description: Whether everything beside the digest came from the cache folder.
+  returned: with O(image)
+  type: bool
+elapsed:
+  description: Seconds that the look-ups took.
+  returned: always
+  type: float
+warnings:
+  description: What went wrong without spoiling the result.
+  returned: with O(image), where there is something
+  type: list
+  elements: str
+reason:
+  description: Why the look-up failed, one of the documented reasons.
+  returned: when not found
+  type: str
+  sample: not_found
+retry_after:
+  description: Seconds after which the registry wants to be asked again.
+  returned: with reason V(rate_limited)
+  type: int
+images:
+  description:
+    - One entry for each of O(images), in their order, with the keys that O(image) gives at the top level.
+    - C(requests_made) counts a shared look-up in its first entry only.
+  returned: with O(images)
+  type: list
+  elements: dict
+  contains:
+    state:
+      description: V(found) or V(unknown).
+      type: str
+    reason:
+      description: Why it is unknown.
+      type: str
+    msg:
+      description: The same for people.
+      type: str
 """
 
 import time
@@ -189,10 +370,18 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, helpers, hosts, lookup, resolver
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
+    cache,
+    facts,
+    helpers,
+    hosts,
+    lookup,
+    resolver,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
     DockerConfig,
+    harmless_texts,
     read_config,
     read_secret,
 )
@@ -233,6 +422,7 @@ def argument_spec() -> dict[str, t.Any]:
         "registries": {"type": "list", "elements": "dict", "default": [], "options": registry},
         "allowed_registries": {"type": "list", "elements": "str"},
         "anonymous_fallback": {"type": "bool", "default": True},
+        "cache_dir": {"type": "path"},
         "timeout": {"type": "float", "default": 10},
         "retries": {"type": "int", "default": 3},
         "concurrency": {"type": "int", "default": 8},
@@ -254,6 +444,7 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
     :param connect: gives access to the cluster; called only where Secrets are to be read
     :raises StewardError: for wrong options, and for a failed look-up of `image`
     """
+    started = time.monotonic()
     _check_numbers(params)
     settings = _settings(params)
     single = params.get("image") is not None
@@ -262,7 +453,7 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
     secrets = _read_secrets(entries, connect)
     for entry in entries:
         lookup.plan(entry, secrets, settings)
-    results, made, elapsed = _look_up(entries, settings, params)
+    results, made, elapsed = _look_up(entries, settings, params, started)
     if not single:
         return {"changed": False, "images": results, "requests_made": made, "elapsed": elapsed}
     result = results[0]
@@ -273,21 +464,28 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
 
 
 def _look_up(
-    entries: list[lookup.Entry], settings: lookup.Settings, params: t.Mapping[str, t.Any]
+    entries: list[lookup.Entry], settings: lookup.Settings, params: t.Mapping[str, t.Any], began: float
 ) -> tuple[list[dict[str, t.Any]], int, float]:
     # here and not at the top: requests costs 0.1 s to import, which nothing else of this module needs
     from ansible_collections.kubesteward.core.plugins.module_utils.registry.transport import Client
 
     started = time.monotonic()
     seconds = params.get("deadline")
-    deadline = None if seconds is None else started + seconds
+    deadline = None if seconds is None else began + seconds
     client = Client(params["timeout"], params["retries"], params["concurrency"], deadline)
-    resolve = resolver.Resolver(client, helpers.Helpers(), facts.NoStore()).resolve
+    resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
     try:
         results = lookup.resolve_all(entries, settings, resolve, params["concurrency"], params["timeout"], deadline)
     finally:
         client.close()
     return results, client.requests_made, round(time.monotonic() - started, 4)
+
+
+def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
+    folder = params.get("cache_dir")
+    if folder is None:
+        folder = cache.default_folder()
+    return cache.DiskStore(folder) if folder else facts.NoStore()
 
 
 def _check_numbers(params: t.Mapping[str, t.Any]) -> None:
@@ -355,6 +553,7 @@ def _read_secrets(
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **CONSTRAINTS)
+    module.no_log_values.difference_update(harmless_texts(module.params["auth_config"]))
 
     def connect() -> SecretReader:
         from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
@@ -364,8 +563,17 @@ def main() -> None:
     try:
         result = run(module.params, connect)
     except StewardError as exc:
-        module.fail_json(**exc.as_result())
+        failed = exc.as_result()
+        _warn(module, failed)
+        module.fail_json(**failed)
+    _warn(module, result)
     module.exit_json(**result)
+
+
+def _warn(module: AnsibleModule, result: dict[str, t.Any]) -> None:
+    """Give the warnings of the one entry there is to Ansible, whose own key they would be."""
+    for text in result.pop("warnings", ()):
+        module.warn(text)
 
 
 if __name__ == "__main__":

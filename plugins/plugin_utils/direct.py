@@ -76,6 +76,7 @@ class DirectAction(ActionBase):
         with (
             mock.patch.dict(os.environ, environment),
             _module_arguments(arguments),
+            _module_side(),
             contextlib.redirect_stdout(output),
             contextlib.suppress(SystemExit),
         ):
@@ -96,6 +97,14 @@ def _same_python(left: str, right: str) -> bool:
         return os.path.dirname(left) == os.path.dirname(right) and os.path.samefile(left, right)
     except OSError:
         return False
+
+
+def _module_side() -> t.ContextManager[t.Any]:
+    """Let warnings go into the result, as a module's do: on the controller's side they would go to the display only."""
+    internal = sys.modules.get("ansible.module_utils._internal")
+    if internal is None or not hasattr(internal, "is_controller"):
+        return contextlib.nullcontext()
+    return mock.patch.object(internal, "is_controller", False)
 
 
 @contextlib.contextmanager

@@ -68,6 +68,7 @@ def tasks(host):
         "found": {MODULE: {"image": f"{host}/shop/web:1"}},
         "list": {MODULE: {"images": [f"{host}/shop/web:1", {"image": "Not Valid"}]}, "diff": True},
         "checked": {MODULE: {"image": f"{host}/shop/web:1"}, "check_mode": True},
+        "warned": {MODULE: {"image": f"{host}/shop/web:1", "auth_config": "{broken"}},
         "invalid": {MODULE: {"image": "Not Valid"}},
         "unknown_option": {MODULE: {"image": "a", "imag": "b"}},
         "secret": {MODULE: {"image": f"{host}/private/web:1", **login}},
@@ -151,6 +152,7 @@ def test_results_are_what_the_module_says(both, way):
         "found": False,
         "list": False,
         "checked": False,
+        "warned": False,
         "invalid": True,
         "unknown_option": True,
         "secret": False,
@@ -159,6 +161,7 @@ def test_results_are_what_the_module_says(both, way):
         "late": True,
     }
     assert [results[name]["digest"] for name in ("found", "checked", "secret")] == [DIGEST] * 3
+    assert any("auth_config" in text for text in results["warned"]["warnings"])
     assert [item["state"] for item in results["list"]["images"]] == ["found", "unknown"]
     assert results["invalid"]["reason"] == "invalid_reference"
     assert "imag" in results["unknown_option"]["msg"]

@@ -10,6 +10,7 @@ label selector where just one workload is looked at.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -17,6 +18,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.running im
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError
 
 Object = dict[str, t.Any]
+
+_LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 
 #: kind -> (apiVersion, kind of its revisions or None)
 WORKLOADS: t.Mapping[str, tuple[str, str | None]] = {
@@ -83,8 +87,15 @@ def targets_of(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Target]:
 
 
 def selector_text(selector: t.Mapping[str, t.Any]) -> str:
-    """A LabelSelector in the text form of the API's query."""
-    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    """A LabelSelector in the text form of the API's query.
+
+    :raises StewardError: a label that is none: in the text form it could say something else
+    """
+    labels = sorted((selector.get("matchLabels") or {}).items())
+    for key, value in labels:
+        if not _LABEL_KEY.fullmatch(str(key)) or not _LABEL_VALUE.fullmatch(str(value)):
+            raise StewardError(f"selector.matchLabels has {key!r}: {value!r}, which is not a label")
+    parts = [f"{key}={value}" for key, value in labels]
     for rule in selector.get("matchExpressions") or ():
         key, values = rule["key"], ",".join(rule.get("values") or ())
         operator = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})"}

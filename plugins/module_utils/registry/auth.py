@@ -82,12 +82,18 @@ def authorized(
         memory.challenges[base_url] = challenge
     refused: list[Credential] = []
     last: Response | None = None
+    # a registry may answer 404 to a credential that it knows but that may not see the repository
+    hidden: Outcome | None = None
     for credential in credentials:
         last = yield from _attempt(request, challenge, base_url, repository, credential)
         if last.status in _REFUSED:
             refused.append(credential)
-        elif last.status != 404 or credential == credentials[-1]:
+        elif last.status != 404:
             return Outcome(last, credential, tuple(refused))
+        else:
+            hidden = Outcome(last, credential, tuple(refused))
+    if hidden is not None:
+        return hidden
     if last is not None and not anonymous_fallback:
         return Outcome(last, None, tuple(refused))
     anonymous = yield from _anonymous(request, challenge, base_url, repository, plain)
@@ -165,7 +171,7 @@ def _with_token(
         again = ch.choose(ch.parse(answer.get("www-authenticate")))
         if again is not None and again.scheme == "bearer" and again.get("scope") not in ("", *tried):
             challenge, scopes = again, [again.get("scope")]
-        elif not fresh and answer.status == 401:
+        elif not fresh and token.reused and answer.status == 401:
             fresh, scopes = True, [scope]
         else:
             scopes = []

@@ -45,10 +45,14 @@ class Challenge:
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """A bearer token and the seconds it is good for; the value is never printed."""
+    """A bearer token and the seconds it is good for; the value is never printed.
+
+    :ivar reused: it was fetched for an earlier request, so it may have ended since
+    """
 
     value: str = dataclasses.field(repr=False)
     lifetime: float = DEFAULT_LIFETIME
+    reused: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,12 +32,6 @@ class Credential:
         """Value of an `Authorization: Basic` header, without the scheme."""
         return base64.b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
 
-    def secrets(self) -> tuple[str, ...]:
-        """Every text that must not appear anywhere."""
-        texts = (self.password, self.identity_token, self.registry_token)
-        basic = self.basic() if self.username or self.password else ""
-        return tuple(text for text in (*texts, basic) if text)
-
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
@@ -219,3 +213,24 @@ def helper_for(config: DockerConfig, host: str) -> tuple[str, str] | None:
         if config.store:
             return config.store, full
     return None
+
+
+def harmless_texts(content: t.Any) -> set[str]:
+    """Texts of a docker configuration given as a dictionary that are no secrets: user names, helpers, mail addresses.
+
+    They are often words that results need, e.g. a team's name, so they must not be hidden there.
+    """
+    if not isinstance(content, t.Mapping):
+        return set()
+    auths, helpers = content.get("auths"), content.get("credHelpers")
+    entries = auths.values() if isinstance(auths, t.Mapping) else ()
+    found = [entry.get(name) for entry in entries if isinstance(entry, t.Mapping) for name in ("username", "email")]
+    found += [content.get("credsStore"), *(helpers.values() if isinstance(helpers, t.Mapping) else ())]
+    secrets = {
+        entry.get(name)
+        for entry in entries
+        if isinstance(entry, t.Mapping)
+        for name in ("password", "auth", "identitytoken", "registrytoken")
+        if isinstance(entry.get(name), str)
+    }
+    return {text for text in found if isinstance(text, str)} - secrets

@@ -146,9 +146,15 @@ def endpoints(reference: Reference, rules: t.Sequence[RegistryRule]) -> tuple[En
     if rule is None:
         return (_endpoint(reference.registry, reference.repository, False, Tls(), False, False),)
     rest = t.cast(str, _rest_after(rule, _canonical(reference.name)))
-    places = [_at(mirror.location, rest, mirror.insecure, rule, True) for mirror in rule.mirrors]
+    places = [
+        # of the registry's own options a mirror gets its CA only: no client certificate, no leave to skip checks
+        _endpoint(host, path, mirror.insecure, Tls(ca_cert=rule.tls.ca_cert), False, True)
+        for mirror in rule.mirrors
+        for host, path in [_at(mirror.location, rest, rule)]
+    ]
     if rule.location:
-        places.append(_at(rule.location, rest, rule.insecure, rule, False))
+        host, path = _at(rule.location, rest, rule)
+        places.append(_endpoint(host, path, rule.insecure, rule.tls, rule.tls_given, False))
     else:
         places.append(
             _endpoint(reference.registry, reference.repository, rule.insecure, rule.tls, rule.tls_given, False)
@@ -156,13 +162,14 @@ def endpoints(reference: Reference, rules: t.Sequence[RegistryRule]) -> tuple[En
     return tuple(places)
 
 
-def _at(location: str, rest: str, insecure: bool, rule: RegistryRule, mirror: bool) -> Endpoint:
+def _at(location: str, rest: str, rule: RegistryRule) -> tuple[str, str]:
+    """Host and repository of `location` with what follows the prefix."""
     host, _slash, path = f"{location}{rest}".partition("/")
     if not path:
         raise StewardError(
             f"registries: prefix {rule.prefix!r} names a whole repository, so {location!r} needs its path as well"
         )
-    return _endpoint(api_host(host), path, insecure, rule.tls, rule.tls_given, mirror)
+    return api_host(host), path
 
 
 def _endpoint(host: str, repository: str, insecure: bool, tls: Tls, tls_given: bool, mirror: bool) -> Endpoint:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -264,8 +263,3 @@ def _facts(entry: Entry, digest: str, facts: Facts, settings: Settings, warnings
         only = chosen or (children[0] if len(children) == 1 and not entry.platform else None)
         result["config_digest"] = facts.configs.get(only.digest) if only else None
     return result
-
-
-def deadline_at(seconds: float | None) -> float | None:
-    """The moment of `time.monotonic` that is `seconds` away."""
-    return None if seconds is None else time.monotonic() + seconds

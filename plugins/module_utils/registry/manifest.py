@@ -57,6 +57,7 @@ class Manifest:
 
 
 def is_schema_1(media_type: str) -> bool:
+    """True for schema 1, signed or not."""
     return media_type in _SCHEMA_1_TYPES
 
 
@@ -83,7 +84,7 @@ def read_manifest(body: bytes, content_type: str, where: str) -> Manifest:
 
 
 def _type_of(data: dict[str, t.Any], content_type: str) -> str | None:
-    stated = data.get("mediaType")
+    stated = data["mediaType"] if isinstance(data.get("mediaType"), str) else ""
     if data.get("schemaVersion") == 1 or content_type in _SCHEMA_1_TYPES:
         return SCHEMA_1
     # the shape decides: what has a list of manifests is an index whatever it is called
@@ -91,7 +92,7 @@ def _type_of(data: dict[str, t.Any], content_type: str) -> str | None:
         return next((item for item in (stated, content_type) if item in INDEXES), OCI_INDEX)
     if isinstance(data.get("config"), dict) or isinstance(data.get("layers"), list):
         return next((item for item in (stated, content_type) if item in _KNOWN - INDEXES), OCI_MANIFEST)
-    return next((item for item in (stated, content_type) if item in _KNOWN - INDEXES), None)
+    return None
 
 
 def _children(items: t.Any, where: str) -> tuple[Child, ...]:

@@ -17,6 +17,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest
     MAX_MANIFEST,
     SCHEMA_1,
     Manifest,
+    is_schema_1,
     read_manifest,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import is_digest
@@ -98,7 +99,7 @@ def find(repository: str, identifier: str) -> t.Generator[Request, Response, Hea
         digest, media_type = answer.get("docker-content-digest"), _media_type(answer)
         check_size(answer, repository, identifier)
         if is_digest(digest) and _plausible(media_type):
-            return _checked(Head(digest, media_type), identifier)
+            return _checked(Head(digest, SCHEMA_1 if is_schema_1(media_type) else media_type), identifier)
     elif answer.status not in _HEAD_UNSURE:
         raise failure(answer, repository, identifier)
     return (yield from fetch(repository, identifier))
@@ -182,7 +183,9 @@ def failure(answer: Response, repository: str, identifier: str) -> StewardError:
         reason, text = "unreachable", "the registry cannot answer now"
     else:
         reason, text = "not_a_manifest", "an answer that no registry should give"
-    return StewardError(f"{where}: {text} (HTTP {status}{said})", reason=reason, status=status)
+    wants = re.search(r'scope="([\w:/.,*-]{1,200})"', answer.get("www-authenticate"))
+    asks = f"; the registry asks for {wants[1]}" if wants and reason == "unauthorized" else ""
+    return StewardError(f"{where}: {text} (HTTP {status}{said}{asks})", reason=reason, status=status)
 
 
 def _error_code(answer: Response) -> str:
@@ -216,13 +219,7 @@ def list_tags(repository: str) -> t.Generator[Request, Response, t.Iterator[str]
 
 def _tag_page(answer: Response, repository: str) -> list[str]:
     if answer.status != 200:
-        error = failure(answer, repository, "tags")
-        missing = re.search(r'scope="([^"]*)"', answer.get("www-authenticate"))
-        if answer.status == 401 and missing:
-            raise StewardError(
-                f"{error}; the registry asks for {missing[1]}", reason=error.reason, status=answer.status
-            )
-        raise error
+        raise failure(answer, repository, "tags")
     try:
         page = json.loads(answer.body)["tags"] or []
     except (ValueError, RecursionError, LookupError, TypeError):

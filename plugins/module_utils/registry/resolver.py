@@ -9,12 +9,14 @@ import dataclasses
 import threading
 import time
 import typing as t
+import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import auth, challenge, facts, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk, Helpers
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import SCHEMA_1
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference
 
@@ -123,7 +125,8 @@ class Resolver:
             try:
                 return self._over(scheme, place, query, wanted, trace)
             except StewardError as exc:
-                if exc.reason not in ("tls_error", "unreachable"):
+                # 400 is what Go's servers say to plain HTTP on a TLS port
+                if exc.reason not in ("tls_error", "unreachable") and exc.context.get("status") != 400:
                     raise
         return self._over(schemes[-1], place, query, wanted, trace)
 
@@ -167,6 +170,16 @@ class Resolver:
             return dataclasses.replace(found, pullable=False, pullable_msg=str(exc))
         return dataclasses.replace(found, pullable=True)
 
+    def tags(self, query: Query, trace: Trace) -> list[str]:
+        """All tags of the repository, asked of the registry itself: a mirror may lack some.
+
+        :raises StewardError: with one of the documented reasons, where any page cannot be read
+        """
+        place = query.places[-1]
+        scheme = self._schemes.get(place.endpoint.host, place.endpoint.schemes[0])
+        asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
+        return list(asking.run(protocol.list_tags(place.endpoint.repository)))
+
     def token(
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
     ) -> challenge.Token | protocol.Response:
@@ -181,7 +194,7 @@ class Resolver:
         try:
             kept = self._tokens.get(ask.key)
             if kept and not ask.fresh and kept[1] > self.client.clock():
-                return kept[0]
+                return dataclasses.replace(kept[0], reused=True)
             answer = self._fetch_token(ask, place, base_url, trace)
             if isinstance(answer, challenge.Token):
                 # a little early, so that it does not end on its way
@@ -194,6 +207,7 @@ class Resolver:
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
     ) -> challenge.Token | protocol.Response:
         answer: protocol.Response | None = None
+        tls = _tls_for(ask.requests[0].url, place.endpoint)
         for request in ask.requests:
             headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"}
             if request.authorization:
@@ -204,7 +218,7 @@ class Resolver:
                 "GET" if request.form is None else "POST",
                 request.url,
                 headers,
-                place.endpoint.tls,
+                tls,
                 MAX_TOKEN_BODY,
                 request.form,
                 check=lambda url: challenge.check_realm(url, base_url),
@@ -213,6 +227,12 @@ class Resolver:
             if answer.status not in (404, 405):
                 break
         return _token_or_refusal(t.cast(protocol.Response, answer), base_url)
+
+
+def _tls_for(url: str, endpoint: Endpoint) -> Tls:
+    """The registry's own TLS settings on its own host; elsewhere only its CA holds."""
+    own = urllib.parse.urlsplit(url).hostname == split_host(endpoint.host)[0]
+    return endpoint.tls if own else Tls(ca_cert=endpoint.tls.ca_cert)
 
 
 def _token_or_refusal(answer: protocol.Response, base_url: str) -> challenge.Token | protocol.Response:
@@ -310,7 +330,8 @@ class _Asking:
         )
 
     def _refusal(self, outcome: auth.Outcome, request: protocol.Request) -> StewardError:
-        error = protocol.failure(outcome.response, self.place.endpoint.repository, request.path.rpartition("/")[2])
+        repository = self.place.endpoint.repository
+        error = protocol.failure(outcome.response, repository, request.path.rpartition("/")[2].partition("?")[0])
         if not outcome.refused:
             return error
         names = ", ".join(self.trace.refused)

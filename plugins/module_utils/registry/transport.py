@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import os
 import random
 import threading
@@ -14,21 +13,15 @@ import time
 import typing as t
 import urllib.parse
 
-import requests
-import requests.adapters
-import requests.models
-import requests.structures
-import requests.utils
+import requests.exceptions
 import urllib3
-import urllib3.connection
-import urllib3.connectionpool
 import urllib3.exceptions
-import urllib3.util.ssl_
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
-    is_forbidden,
-    is_loopback,
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import is_forbidden
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
+    ForbiddenAddress,
+    open_pool,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
@@ -40,76 +33,13 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class ForbiddenAddress(urllib3.exceptions.HTTPError):
-    """A name led to an address that nothing is sent to."""
-
-
-def _guarded(sock: t.Any) -> t.Any:
-    # Checked on the open connection, so no trick of the name server gets past it.
-    peer = sock.getpeername()[0]
-    if is_forbidden(peer):
-        sock.close()
-        raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
-    return sock
-
-
-class _HttpConnection(urllib3.connection.HTTPConnection):
-    def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
-
-
-class _HttpsConnection(urllib3.connection.HTTPSConnection):
-    def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
-
-
-class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
-    ConnectionCls = _HttpConnection
-
-
-class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
-    ConnectionCls = _HttpsConnection
-
-
-class _Adapter(requests.adapters.HTTPAdapter):
-    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
-
-    def __init__(self, tls: Tls, connections: int) -> None:
-        self._tls = tls
-        super().__init__(pool_connections=2, pool_maxsize=connections, max_retries=0)
-
-    def _context(self) -> t.Any:
-        if not (self._tls.ca_cert or self._tls.client_cert):
-            return None
-        context = urllib3.util.ssl_.create_urllib3_context()
-        if self._tls.ca_cert:
-            context.load_verify_locations(cafile=self._tls.ca_cert)
-        if self._tls.client_cert:
-            context.load_cert_chain(self._tls.client_cert, self._tls.client_key)
-        return context
-
-    def init_poolmanager(self, *args: t.Any, **kwargs: t.Any) -> None:
-        context = self._context()
-        if context is not None:
-            kwargs["ssl_context"] = context
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
-
-    def proxy_manager_for(self, proxy: str, **kwargs: t.Any) -> t.Any:
-        context = self._context()
-        if context is not None:
-            kwargs["ssl_context"] = context
-        return super().proxy_manager_for(proxy, **kwargs)
-
-
 @dataclasses.dataclass
 class Channel:
     """What all requests to one scheme and host share."""
 
     base: str
-    adapter: _Adapter
-    verify: bool | str
-    proxies: dict[str, str]
+    pool: t.Any
+    whole_urls: bool
     places: threading.BoundedSemaphore
     paused_until: float = 0.0
     answered: bool = False
@@ -149,28 +79,6 @@ class Sending:
     progress: Progress
 
 
-def environment_proxies(url: str) -> dict[str, str]:
-    """Proxies of the environment for `url`; `NO_PROXY` knows names, suffixes, addresses and CIDR ranges."""
-    host = urllib.parse.urlsplit(url).hostname or ""
-    if is_loopback(host) or _in_ranges(host, os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""):
-        return {}
-    return t.cast("dict[str, str]", requests.utils.get_environ_proxies(url))
-
-
-def _in_ranges(host: str, no_proxy: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    for item in no_proxy.split(","):
-        try:
-            if address in ipaddress.ip_network(item.strip().strip("[]"), strict=False):
-                return True
-        except ValueError:
-            continue
-    return False
-
-
 def _origin(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
@@ -198,13 +106,15 @@ class Client:
         self.clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
         self._channels: dict[tuple[str, Tls], Channel] = {}
+        self._closed = False
         self.requests_made = 0
 
     def close(self) -> None:
-        """Close idle connections."""
+        """End everything: idle connections are closed, and look-ups that were given up ask nothing more."""
         with self._lock:
+            self._closed = True
             for channel in self._channels.values():
-                channel.adapter.close()
+                channel.pool.close()
 
     def channel(self, base: str, tls: Tls) -> Channel:
         """The channel to a base URL, made on first use.
@@ -221,22 +131,26 @@ class Client:
             return self._channels[key]
 
     def _open(self, base: str, tls: Tls) -> Channel:
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         try:
-            adapter = _Adapter(tls, self.concurrency)
+            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency)
+        except requests.exceptions.RequestException as exc:
+            raise StewardError(f"the proxy of the environment for {base} is no URL", reason="unreachable") from exc
         except (OSError, ValueError) as exc:
             names = ", ".join(name for name in (tls.ca_cert, tls.client_cert, tls.client_key) if name)
             raise StewardError(
-                f"certificate files for {base} cannot be read ({names}): {exc.__class__.__name__}", reason="tls_error"
+                f"certificate files for {base} cannot be read ({names or bundle}): {exc.__class__.__name__}",
+                reason="tls_error",
             ) from exc
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
-        verify: bool | str = bundle if tls.verify else False
-        return Channel(base, adapter, verify, environment_proxies(base), threading.BoundedSemaphore(self.concurrency))
+        return Channel(base, pool, whole_urls, threading.BoundedSemaphore(self.concurrency))
 
     def remaining(self) -> float:
         """Seconds until the deadline.
 
         :raises StewardError: reason `unreachable` where it has passed
         """
+        if self._closed:
+            raise StewardError("the call is over", reason="unreachable")
         if self.deadline is None:
             return float("inf")
         left = self.deadline - self.clock()
@@ -269,12 +183,9 @@ class Client:
             self._await_turn(channel, progress)
             try:
                 answer = self._follow(channel, Sending(method, url, headers, tls, max_body, body, check, progress))
-            except requests.exceptions.RequestException as exc:
-                self._judge(channel, exc, last)
             except urllib3.exceptions.HTTPError as exc:
                 self._judge(channel, exc, last)
             else:
-                channel.answered = True
                 if answer.status not in _RETRIED:
                     return answer
                 self._pause(channel, answer, attempt, last)
@@ -289,7 +200,8 @@ class Client:
         if left > MAX_PAUSE:
             raise _rate_limited(channel.base, left)
         if left > 0:
-            self._nap(left, progress)
+            # not all at once when it ends
+            self._nap(left * random.uniform(1.0, 1.1), progress)
 
     def _nap(self, seconds: float, progress: Progress) -> None:
         seconds = max(0.0, min(seconds, self.remaining()))
@@ -315,7 +227,7 @@ class Client:
         forbidden = next((cause for cause in causes if isinstance(cause, ForbiddenAddress)), None)
         if forbidden:
             raise StewardError(f"{channel.base}: {forbidden}", reason="forbidden_registry") from exc
-        if any(isinstance(cause, (requests.exceptions.SSLError, urllib3.exceptions.SSLError)) for cause in causes):
+        if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in causes):
             raise StewardError(f"TLS with {channel.base} failed: {_tls_text(causes)}", reason="tls_error") from exc
         timed_out = any(_is_timeout(cause) for cause in causes)
         what = f"did not answer within {self.timeout:g} s" if timed_out else _connection_text(causes)
@@ -332,14 +244,11 @@ class Client:
             target = answer.get("location") if answer.status in _REDIRECTS else ""
             if not target:
                 return answer
-            sending = _redirected(sending, urllib.parse.urljoin(sending.url, target))
+            sending = _redirected(sending, target)
             channel = self.channel(_origin(sending.url), sending.tls)
         raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
 
     def _once(self, channel: Channel, sending: Sending) -> Response:
-        prepared = requests.models.PreparedRequest()
-        prepared.method, prepared.url, prepared.body = sending.method, sending.url, sending.body
-        prepared.headers = requests.structures.CaseInsensitiveDict(sending.headers)
         sending.progress.on_wait(self.timeout)
         if not channel.places.acquire(timeout=self.timeout * 2):
             raise StewardError(f"{channel.base} is busy with earlier requests for too long", reason="unreachable")
@@ -348,21 +257,40 @@ class Client:
             sending.progress.on_request()
             with self._lock:
                 self.requests_made += 1
-            answer = channel.adapter.send(
-                prepared, stream=True, timeout=(wait, wait), verify=channel.verify, proxies=channel.proxies
+            answer = channel.pool.urlopen(
+                sending.method,
+                sending.url if channel.whole_urls else _path_of(sending.url),
+                body=sending.body,
+                headers=sending.headers,
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                timeout=urllib3.Timeout(connect=wait, read=wait),
+                preload_content=False,
+                decode_content=False,
             )
-            data = _read(answer.raw, sending)
+            channel.answered = True
+            data = _read(answer, sending)
         finally:
             channel.places.release()
-        lowered = {name.lower(): value for name, value in answer.raw.headers.items()}
-        return Response(
-            answer.status_code, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body
-        )
+        # by name and not by items(): that would give only the last of several challenges
+        lowered = {name.lower(): answer.headers[name] for name in answer.headers}
+        return Response(answer.status, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body)
+
+
+def _path_of(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
 
 def _redirected(sending: Sending, target: str) -> Sending:
     """The next hop; another scheme, host or port gets no credential, no client certificate and full verification."""
-    if _origin(target) == _origin(sending.url):
+    try:
+        target = urllib.parse.urljoin(sending.url, target)
+        origin = _origin(target)
+    except ValueError:
+        target = origin = "invalid:"
+    if origin == _origin(sending.url):
         return dataclasses.replace(sending, url=target)
     _check_hop(sending.url, target)
     if sending.body is not None:

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Found, Place, Query, Wanted
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
+    Reply,
+    content,
+    look_up,
+    manifest,
+    serving,
+)
+
+GOOD = content(tags={f"t{n}": manifest(f"c{n}") for n in range(45)})
+
+
+@pytest.fixture
+def silent():
+    """A host that accepts connections and never says a word."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=50)
+    yield f"127.0.0.1:{server.getsockname()[1]}"
+    server.close()
+
+
+def job(image):
+    reference = parse(image)
+    place = Place(Endpoint(reference.registry, reference.repository))
+    return batch.Job(Query(reference, (place,)), Wanted())
+
+
+def test_a_host_that_never_answers_delays_nobody_else(silent):
+    with serving(GOOD) as server:
+        images = [f"{silent}/app:d{n}" for n in range(5)] + [f"{server.host}/app:t{n}" for n in range(45)]
+        started = time.monotonic()
+        found = look_up(images=images, timeout=2.0)
+        took = time.monotonic() - started
+    dead, good = found["images"][:5], found["images"][5:]
+    assert [entry["reason"] for entry in dead] == ["unreachable"] * 5
+    assert [entry["state"] for entry in good] == ["found"] * 45
+    assert max(entry["elapsed"] for entry in good) < 2
+    assert took < 3
+
+
+def test_many_references_on_a_silent_host_end_with_the_first(silent):
+    started = time.monotonic()
+    found = look_up(images=[f"{silent}/app:d{n}" for n in range(40)], timeout=1.0)
+    assert time.monotonic() - started < 2
+    assert {entry["reason"] for entry in found["images"]} == {"unreachable"}
+
+
+def test_the_deadline_ends_the_call(silent):
+    started = time.monotonic()
+    found = look_up(images=[f"{silent}/app:d{n}" for n in range(20)], timeout=10.0, deadline=0.5)
+    assert time.monotonic() - started < 1.5
+    assert {entry["reason"] for entry in found["images"]} == {"unreachable"}
+    assert "deadline" in found["images"][-1]["msg"]
+
+
+def test_an_answer_that_trickles_is_given_up():
+    release = threading.Event()
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def trickle():
+        connection, _address = server.accept()
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while not release.wait(0.1):
+            connection.sendall(b"X: y\r\n")
+        connection.close()
+
+    thread = threading.Thread(target=trickle, daemon=True)
+    thread.start()
+    started = time.monotonic()
+    found = look_up(images=[f"127.0.0.1:{server.getsockname()[1]}/app:t"], timeout=0.5)
+    assert time.monotonic() - started < 1.5
+    release.set()
+    thread.join()
+    server.close()
+    assert found["images"][0]["reason"] == "unreachable"
+
+
+def test_requests_to_one_host_at_a_time_are_bounded():
+    under_way, most, lock = [0], [0], threading.Lock()
+
+    def slow(asked):
+        with lock:
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+        time.sleep(0.02)
+        with lock:
+            under_way[0] -= 1
+        return GOOD(asked)
+
+    with serving(slow) as server:
+        look_up(images=[f"{server.host}/app:t{n}" for n in range(30)], concurrency=3)
+    assert most[0] == 3
+
+
+def test_results_keep_the_order_and_one_bad_entry_fails_nobody():
+    with serving(lambda asked: Reply(500) if asked.path.endswith("t1") else GOOD(asked)) as server:
+        images = [f"{server.host}/app:t0", "UPPER", f"{server.host}/app:t1", 5, f"{server.host}/app:t2"]
+        found = look_up(images=images, retries=1)["images"]
+    assert [entry["state"] for entry in found] == ["found", "unknown", "unknown", "unknown", "found"]
+    assert [entry.get("reason") for entry in found] == [
+        None,
+        "invalid_reference",
+        "unreachable",
+        "invalid_reference",
+        None,
+    ]
+
+
+def test_an_unexpected_error_keeps_its_traceback():
+    def resolve(query, wanted, trace):
+        raise ZeroDivisionError("a bug")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        batch.run([job("r.example/app:t")], resolve, 8, 1.0)
+    assert "resolve" in [entry.name for entry in caught.traceback]
+
+
+def test_more_hosts_than_threads_are_all_asked(monkeypatch):
+    monkeypatch.setattr(batch, "MAX_THREADS", 2)
+    jobs = [job(f"h{n}.example/app:t") for n in range(20)]
+    batch.run(jobs, lambda query, wanted, trace: Found("d", ""), 8, 1.0)
+    assert all(item.found for item in jobs)
+
+
+def test_stuck_threads_of_one_host_fail_what_waits_for_them_only():
+    release = threading.Event()
+
+    def resolve(query, wanted, trace):
+        if query.reference.domain == "stuck.example":
+            release.wait(5)
+            raise StewardError("late")
+        return Found("d", "")
+
+    jobs = [job(f"stuck.example/app:{n}") for n in range(6)] + [job("r.example/app:t")]
+    batch.run(jobs, resolve, 2, 0.1)
+    release.set()
+    assert jobs[-1].found
+    assert all(item.error.reason == "unreachable" for item in jobs[:-1])
+
+
+def test_nothing_to_do_is_done():
+    assert look_up(images=[])["images"] == []
+
+
+def test_no_thread_is_left_behind():
+    before = threading.active_count()
+    with serving(GOOD) as server:
+        look_up(images=[f"{server.host}/app:t{n}" for n in range(20)])
+    end = time.monotonic() + 3
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.02)
+    assert threading.active_count() <= before

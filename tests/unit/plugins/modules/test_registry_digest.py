@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+from unittest import mock
+
+import pytest
+import yaml
+from ansible.module_utils import basic
+from ansible.module_utils.common.text.converters import to_bytes
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+
+from ansible_collections.kubesteward.core.plugins.doc_fragments.cluster_auth import ModuleDocFragment
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.modules import registry_digest
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
+    Reply,
+    child,
+    content,
+    index,
+    look_up,
+    manifest,
+    serving,
+    sha256,
+)
+
+try:
+    from ansible.module_utils.testing import patch_module_args
+except ImportError:  # ansible-core 2.18
+
+    @contextlib.contextmanager
+    def patch_module_args(args):
+        with mock.patch.object(basic, "_ANSIBLE_ARGS", to_bytes(json.dumps({"ANSIBLE_MODULE_ARGS": args}))):
+            yield
+
+
+BODY = manifest()
+GOOD = content(BODY, tags={"t": BODY, "i": index(child(BODY))})
+MARKER = "m4rk3r-s3cret"
+
+
+def module_side():
+    """As in a process of its own, where warnings go into the result; other tests import the controller's side."""
+    internal = sys.modules.get("ansible.module_utils._internal")
+    return mock.patch.object(internal, "is_controller", False) if internal else contextlib.nullcontext()
+
+
+def main(**args):
+    """Run `main` in this process; its exit code and what it printed."""
+    printed = io.StringIO()
+    given = {"cache_dir": "", "timeout": 3, **args}
+    with module_side(), patch_module_args(given), redirect_stdout(printed), pytest.raises(SystemExit) as ended:
+        registry_digest.main()
+    return ended.value.code, json.loads(printed.getvalue())
+
+
+def test_one_image_gives_its_parts_at_the_top_level():
+    with serving(GOOD) as server:
+        code, result = main(image=f"{server.host}/app:t")
+    assert code == 0
+    assert (result["changed"], result["digest"], result["tag"]) == (False, sha256(BODY), "t")
+    assert result["reference"] == f"{server.host}/app@{sha256(BODY)}"
+    assert result["requests_made"] == 1
+    assert "state" not in result
+
+
+def test_a_failed_look_up_of_one_image_fails_with_its_reason():
+    with serving(GOOD) as server:
+        code, result = main(image=f"{server.host}/app:none")
+    assert code == 1
+    assert result["failed"]
+    assert result["reason"] == "not_found"
+    assert server.host in result["msg"]
+
+
+def test_a_list_never_fails_and_keeps_its_order():
+    with serving(GOOD) as server:
+        code, result = main(
+            images=[
+                f"{server.host}/app:none",
+                f"{server.host}/app:t",
+                {"image": f"{server.host}/app:i", "platform": "linux/amd64"},
+            ]
+        )
+    assert code == 0
+    assert [entry["state"] for entry in result["images"]] == ["unknown", "found", "found"]
+    assert result["images"][2]["platform_digest"] == sha256(BODY)
+    assert result["requests_made"] == sum(entry["requests_made"] for entry in result["images"])
+
+
+def test_a_refused_credential_is_a_warning_of_ansible():
+    def public(asked):
+        return Reply(401, {"WWW-Authenticate": 'Basic realm="r"'}) if asked.authorization else GOOD(asked)
+
+    with serving(lambda asked: public(asked) if asked.path != "/v2/app/manifests/gone" else Reply(404)) as server:
+        code, result = main(image=f"{server.host}/app:t", auth_config="{broken")
+    assert code == 0
+    assert any("auth_config" in json.dumps(text) for text in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        ({}, "one of the following is required"),
+        ({"image": "a", "images": ["b"]}, "mutually exclusive"),
+        ({"image": "a", "username": "u"}, "required together"),
+        ({"image": "a", "timeout": 0}, "timeout is 0"),
+        ({"image": "a", "deadline": -1}, "deadline is -1"),
+        ({"image": "a", "auth_file": "/nonexistent"}, "/nonexistent"),
+        ({"image": "a", "registries": [{}]}, "registries[0]"),
+        ({"image": "a", "platform": "linux"}, "platform"),
+        ({"image": "UPPER"}, "lower case"),
+        ({"image": "a", "resolve": ["x"]}, "resolve"),
+    ],
+)
+def test_wrong_options_are_told(args, what):
+    code, result = main(**args)
+    assert code == 1
+    assert what in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("item", "what"),
+    [
+        ({"image": "a", "tag": "x"}, "unknown key 'tag'"),
+        ({"platform": "linux/amd64"}, "must be a reference"),
+        (["a"], "must be a reference"),
+        ({"image": "a", "pull_secrets": "x"}, "'pull_secrets'"),
+        ({"image": "a", "pull_secrets": [{"name": "x"}]}, "'pull_secrets'"),
+        ({"image": "a", "platform": 5}, "'platform'"),
+        ({"image": "a", "platform": "x"}, "platform 'x'"),
+    ],
+)
+def test_a_wrong_entry_is_told_in_its_place(item, what):
+    (entry,) = look_up(images=[item])["images"]
+    assert (entry["state"], entry["reason"]) == ("unknown", "invalid_reference")
+    assert what in entry["msg"]
+
+
+def test_a_platform_without_a_child_is_a_warning_that_lists_what_there_is():
+    with serving(GOOD) as server:
+        (entry,) = look_up(images=[{"image": f"{server.host}/app:i", "platform": "linux/s390x"}])["images"]
+    assert (entry["state"], entry["platform_digest"]) == ("found", None)
+    assert "linux/amd64" in entry["warnings"][0]
+
+
+def test_a_single_image_is_its_own_platform():
+    with serving(GOOD) as server:
+        found = look_up(image=f"{server.host}/app:t", platform="linux/amd64", resolve=["config"])
+    assert (found["platform_digest"], found["children"], found["config_digest"]) == (sha256(BODY), [], sha256(b"c"))
+
+
+def test_documentation_and_argument_spec_agree():
+    documented = yaml.safe_load(registry_digest.DOCUMENTATION)["options"]
+    documented.update(yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"])
+    spec = registry_digest.argument_spec()
+    assert set(documented) == set(spec)
+    for name, option in spec.items():
+        assert documented[name].get("type", "str") == option.get("type", "str"), name
+        assert documented[name].get("default") == option.get("default"), name
+        assert documented[name].get("choices") == option.get("choices"), name
+        assert documented[name].get("elements") == option.get("elements"), name
+        assert bool(documented[name].get("suboptions")) == bool(option.get("options")), name
+    assert set(AUTH_ARG_SPEC) - {"username", "password"} <= set(spec)
+    yaml.safe_load(registry_digest.RETURN)
+
+
+def test_every_example_has_known_options():
+    spec = registry_digest.argument_spec()
+    tasks = [
+        task["kubesteward.core.registry_digest"]
+        for task in yaml.safe_load(registry_digest.EXAMPLES)
+        if "ansible.builtin.debug" not in task
+    ]
+    assert len(tasks) > 5
+    for task in tasks:
+        assert set(task) <= set(spec)
+
+
+def test_importing_the_module_imports_neither_requests_nor_kubernetes():
+    code = (
+        "import sys; import ansible_collections.kubesteward.core.plugins.modules.registry_digest; "
+        "print([name for name in ('requests', 'urllib3', 'kubernetes') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30, env=environment()
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def environment(**more):
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "ANSIBLE_NOCOLOR": "1",
+        **more,
+    }
+
+
+def test_no_credential_appears_at_vvv(tmp_path):
+    """Every way in for a credential, every way for it to be refused, and the marker in no output."""
+
+    def refusing(asked):
+        if asked.path == "/token":
+            return Reply(401, {}, json.dumps({"details": asked.authorization, "body": asked.body.decode()}).encode())
+        if asked.path.startswith("/v2/basic"):
+            return Reply(401, {"WWW-Authenticate": 'Basic realm="r"'}, str(asked.authorization).encode())
+        return Reply(401, {"WWW-Authenticate": f'Bearer realm="http://{asked.headers["host"]}/token"'})
+
+    with serving(refusing) as server:
+        auths = {
+            server.host: {"username": "team", "password": MARKER},
+            f"{server.host}/basic": {"auth": MARKER},
+            f"{server.host}/id": {"identitytoken": f"id{MARKER}"},
+            f"{server.host}/reg": {"registrytoken": f"reg{MARKER}"},
+        }
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {**auths, MARKER: MARKER}}))
+        common = {
+            "images": [f"{server.host}/{name}/team:t" for name in ("basic", "id", "reg", "token")],
+            "cache_dir": "",
+            "retries": 1,
+        }
+        sources = [
+            {"auth_file": str(tmp_path / "config.json")},
+            {"auth_config": {"auths": auths}},
+            {"auth_config": json.dumps({"auths": auths})},
+            {"auth_config": f"{{{MARKER}"},
+            {"username": "team", "password": MARKER},
+        ]
+        tasks = [{"kubesteward.core.registry_digest": {**common, **source}, "register": "found"} for source in sources]
+        failing = {key: value for key, value in common.items() if key != "images"}
+        failing = {**failing, "image": f"{server.host}/basic/team:t", "username": "team", "password": MARKER}
+        tasks.append({"kubesteward.core.registry_digest": failing, "ignore_errors": True})
+        play = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]
+        (tmp_path / "play.yml").write_text(yaml.safe_dump(play))
+        command = [sys.executable, "-m", "ansible.cli.playbook", "-i", "localhost,", "-vvv", str(tmp_path / "play.yml")]
+        more = {
+            "ANSIBLE_COLLECTIONS_PATH": os.pathsep.join(sys.path),
+            "ANSIBLE_LOG_PATH": str(tmp_path / "log"),
+            "ANSIBLE_HOME": str(tmp_path / "home"),
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        }
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, env=environment(**more), cwd=tmp_path
+        )
+        sent = [asked.authorization for asked in server.asked if asked.authorization]
+    printed = done.stdout + done.stderr + (tmp_path / "log").read_text()
+    assert done.returncode == 0, printed
+    assert sent, "no credential was sent, so nothing was tested"
+    assert printed.count('"reason": "credential_rejected"') >= 4
+    assert f"{server.host}/basic/team:t" in printed
+    assert MARKER not in printed
+
+
+def test_steward_errors_of_wrong_options_are_not_look_ups():
+    with pytest.raises(StewardError) as caught:
+        look_up(image="a", registries=[{"prefix": "http://x"}])
+    assert caught.value.reason is None
+
+
+def test_a_silent_host_does_not_keep_the_process_alive(tmp_path):
+    with socket.create_server(("127.0.0.1", 0), backlog=20) as silent:
+        images = [f"127.0.0.1:{silent.getsockname()[1]}/app:{number}" for number in range(5)]
+        arguments = {"ANSIBLE_MODULE_ARGS": {"images": images, "timeout": 5, "deadline": 0.5, "cache_dir": ""}}
+        (tmp_path / "args.json").write_text(json.dumps(arguments))
+        started = time.monotonic()
+        command = [sys.executable, registry_digest.__file__, str(tmp_path / "args.json")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, env=environment())
+        took = time.monotonic() - started
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    result = json.loads(done.stdout)
+    assert {entry["reason"] for entry in result["images"]} == {"unreachable"}
+    assert result["elapsed"] < 1.5
+    assert took < 4
