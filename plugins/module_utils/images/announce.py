@@ -38,7 +38,7 @@ def events(
         worth_telling = verdict.verdict == UNKNOWN or (container, verdict) in open_ones
         if not worth_telling or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
             continue
-        normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run")
+        normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run", "unstable")
         reason = "VerdictUnknown" if verdict.verdict == UNKNOWN else "RollHeld"
         message = f"{name} {container['container']}: {verdict.reason}: {verdict.message}"
         found.append({"reason": reason, "type": "Normal" if normal else "Warning", "message": message, "about": about})

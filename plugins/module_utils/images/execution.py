@@ -16,7 +16,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import fol
 from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
 from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide, limit
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
 Object = dict[str, t.Any]
@@ -27,9 +27,18 @@ ATTEMPTS = 3
 
 
 def judge(
-    containers: t.Iterable[t.Mapping[str, t.Any]], published: t.Iterable[t.Mapping[str, t.Any]], policy: Policy
+    containers: t.Iterable[t.Mapping[str, t.Any]],
+    published: t.Iterable[t.Mapping[str, t.Any]],
+    policy: Policy,
+    before: status.Status | None = None,
+    now: str = "",
 ) -> Judged:
-    """A verdict for every container; `published` are registry_digest's entries in any order."""
+    """A verdict for every container.
+
+    :param published: registry_digest's entries, in any order
+    :param before: the Update's status, which remembers since when a digest is seen
+    :param now: `2006-01-02T15:04:05Z`
+    """
     by_key: dict[t.Any, t.Mapping[str, t.Any]] = {}
     for entry in published:
         by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
@@ -39,8 +48,9 @@ def judge(
         key = lookup_key(container["reference"], container["pull_secrets"])
         entry = by_key.get(key) or by_key.get(container["reference"])
         digest = entry.get("digest") if entry else None
-        judged.append(({**container, "published": digest}, decide(container, entry, policy)))
-    return judged
+        seen = {**container, "published": digest, "seen_for": status.seen_for(before or {}, container, digest, now)}
+        judged.append((seen, decide(seen, entry, policy)))
+    return limit(judged, policy.max_concurrent)
 
 
 @dataclasses.dataclass
@@ -126,11 +136,17 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     """
     update = _update(cluster, namespace, params)
     spec = (update or {}).get("spec") or {}
-    policy = Policy(suspended=bool(spec.get("suspend")), dry_run=params["dry_run"] or bool(spec.get("dryRun")))
-    outcome = carry_out(cluster, namespace, judge(params["running"], params["published"], policy), now, check_mode)
+    before = (update or {}).get("status") or {}
+    policy = Policy(
+        suspended=bool(spec.get("suspend")),
+        dry_run=params["dry_run"] or bool(spec.get("dryRun")),
+        stable_for=spec.get("stableForSeconds", 0),
+        max_concurrent=spec.get("maxConcurrent", Policy.max_concurrent),
+    )
+    judged = judge(params["running"], params["published"], policy, before, now)
+    outcome = carry_out(cluster, namespace, judged, now, check_mode)
     done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
     done.starts = starts_to_apply(done.judged, done.rolled)
-    before = (update or {}).get("status") or {}
     if update:
         done.status = status.following(update, done.judged, done.rolled, now)
         done.wrote_status = status.is_news(before, done.status)

@@ -10,6 +10,7 @@ so none is set, and resets times that are not of the form `2006-01-02T15:04:05Z`
 from __future__ import annotations
 
 import collections
+import datetime
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
@@ -22,7 +23,7 @@ Rolls = t.Sequence[t.Mapping[str, t.Any]]
 HISTORY = 10
 _OURS = (
     *("run_name", "run_id", "registory_id", "check_id", "update", "observedGeneration", "images", "counts"),
-    *("lastRoll", "history", "conditions"),
+    *("lastRoll", "pending", "history", "conditions"),
 )
 #: reasons that say something about the way to the registry
 _NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
@@ -47,6 +48,7 @@ def following(update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now:
         status["lastRoll"] = entries[-1]
     elif before.get("lastRoll"):
         status["lastRoll"] = before["lastRoll"]
+    status["pending"] = _pending(before, judged, now)
     history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
     status["history"] = history[-HISTORY:]
     status["conditions"] = _conditions(before.get("conditions") or (), judged, rolled, now)
@@ -94,6 +96,35 @@ def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str,
         if follow["at"] > since if since else follow["at"] >= update["metadata"].get("creationTimestamp", ""):
             found.append({**container, "from": follow["from"], "to": container["spec_image"], "time": follow["at"]})
     return sorted(found, key=lambda roll: roll["time"])
+
+
+def seen_for(before: Status, container: Container, digest: str | None, now: str) -> int:
+    """Seconds since the status first named `digest` as what this container waits to be rolled to; 0 where it is new."""
+    for entry in before.get("pending") or ():
+        if (entry["workload"], entry["container"], entry["digest"]) == (*_place(container), digest):
+            return int((_moment(now) - _moment(entry["firstSeen"])).total_seconds())
+    return 0
+
+
+def _pending(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
+    """What is seen and has to be stable first, since when."""
+    known = {(x["workload"], x["container"], x["digest"]): x["firstSeen"] for x in before.get("pending") or ()}
+    found = []
+    for container, verdict in judged:
+        if verdict.reason != "unstable" or not verdict.candidate:
+            continue
+        key = (*_place(container), verdict.candidate)
+        names = dict(zip(("workload", "container", "digest"), key, strict=True))
+        found.append({**names, "firstSeen": known.get(key, now)})
+    return found
+
+
+def _place(container: Container) -> tuple[str, str]:
+    return workload_name(container["workload"]), container["container"]
+
+
+def _moment(text: str) -> datetime.datetime:
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _first_published(judged: Judged) -> Status:

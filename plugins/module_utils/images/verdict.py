@@ -21,10 +21,16 @@ ROLLING_REASONS = ("digest_differs", "mixed_replicas")
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What an administrator or the Update says about rolling."""
+    """What an administrator or the Update says about rolling.
+
+    :ivar stable_for: seconds for which a digest must have been seen before it is rolled
+    :ivar max_concurrent: workloads that may be rolling at the same time
+    """
 
     suspended: bool = False
     dry_run: bool = False
+    stable_for: int = 0
+    max_concurrent: int = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,9 +174,32 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
         return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
     if published.get("pullable") is False:
         return held("not_pullable", f"{verdict.candidate} cannot be pulled: {published.get('pullable_msg')}")
+    seen_for = container.get("seen_for", 0)
+    if seen_for < policy.stable_for:
+        message = f"{verdict.candidate} was seen for {seen_for} of {policy.stable_for} s"
+        return held("unstable", message)
     if policy.dry_run:
         return held("dry_run", f"dry run; {verdict.message}")
     return verdict
+
+
+def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:
+    """Hold what would make more than `most` workloads roll at the same time; the next passes take it up."""
+    pairs = list(judged)
+    rolling = {_workload(container) for container, _verdict in pairs if not container["rollout"]["complete"]}
+    limited = []
+    for container, verdict in pairs:
+        if verdict.rolls and _workload(container) not in rolling and len(rolling) >= most:
+            message = f"{len(rolling)} workloads are rolling already, and at most {most} may"
+            verdict = dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
+        elif verdict.rolls:
+            rolling.add(_workload(container))
+        limited.append((container, verdict))
+    return limited
+
+
+def _workload(container: Container) -> tuple[str, str]:
+    return container["workload"]["kind"], container["workload"]["name"]
 
 
 def carries(image: str, digest: str) -> bool:

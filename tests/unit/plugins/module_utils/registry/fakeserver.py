@@ -97,15 +97,8 @@ def _handler(registry: FakeRegistry) -> type[http.server.BaseHTTPRequestHandler]
             if reply.broken:
                 self.close_connection = True
 
-        def do_GET(self):
-            self._serve()
-
-        def do_HEAD(self):
-            self._serve()
-
-        def do_POST(self):
-            self._serve()
-
+    for method in ("GET", "HEAD", "POST"):
+        setattr(Handler, f"do_{method}", Handler._serve)
     return Handler
 
 
