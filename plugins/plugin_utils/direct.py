@@ -22,7 +22,6 @@ from unittest import mock
 
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase
-from ansible.vars.clean import remove_internal_keys
 
 _PROFILE = "legacy"
 _SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
@@ -74,11 +73,19 @@ class DirectAction(ActionBase):
             module.main()
         answer = {"stdout": output.getvalue(), "stderr": "", "rc": 0}
         if "profile" in inspect.signature(self._parse_returned_data).parameters:
-            result = self._parse_returned_data(answer, _PROFILE)
-        else:
-            result = self._parse_returned_data(answer)
-        remove_internal_keys(result)
-        return result
+            return _cleaned(self._parse_returned_data(answer, _PROFILE))
+        return _cleaned(self._parse_returned_data(answer))
+
+
+def _cleaned(parsed: t.Any) -> dict[str, t.Any]:
+    """The result without Ansible's internal keys; ansible-core 2.21 parses into an object of its own."""
+    if isinstance(parsed, dict):
+        from ansible.vars.clean import remove_internal_keys
+
+        remove_internal_keys(parsed)
+        return parsed
+    parsed.remove_internal_keys()
+    return parsed.as_result_dict(for_round_trip=True)
 
 
 def _same_python(left: str, right: str) -> bool:
