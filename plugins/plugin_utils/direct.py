@@ -18,10 +18,11 @@ import json
 import os
 import sys
 import typing as t
-from unittest import mock
 
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase
+
+from ansible_collections.kubesteward.core.plugins.plugin_utils import bytecode
 
 _PROFILE = "legacy"
 _SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
@@ -60,12 +61,12 @@ class DirectAction(ActionBase):
         self._update_module_args(self.MODULE, arguments, task_vars)
         environment: dict[str, str] = {}
         self._compute_environment_string(environment)
+        bytecode.keep()
         namespace, collection, name = self.MODULE.split(".")
         module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.modules.{name}")
         output = io.StringIO()
-        # the worker is forked per task: these changes end with it
         with (
-            mock.patch.dict(os.environ, environment),
+            _added_to_environment(environment),
             _module_arguments(arguments),
             contextlib.redirect_stdout(output),
             contextlib.suppress(SystemExit),
@@ -98,6 +99,28 @@ def _same_python(left: str, right: str) -> bool:
 
 
 @contextlib.contextmanager
+def _replaced(owner: t.Any, name: str, value: t.Any) -> t.Iterator[None]:
+    """An attribute with another value for a while; unittest.mock does this too, but imports asyncio for it."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextlib.contextmanager
+def _added_to_environment(variables: t.Mapping[str, str]) -> t.Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
 def _module_arguments(arguments: dict[str, t.Any]) -> t.Iterator[None]:
     """Give arguments to the next AnsibleModule as the module wrapper of this ansible-core would."""
     wrapped = {"ANSIBLE_MODULE_ARGS": arguments}
@@ -107,10 +130,10 @@ def _module_arguments(arguments: dict[str, t.Any]) -> t.Iterator[None]:
 
             encoder = get_module_encoder(_PROFILE, Direction.CONTROLLER_TO_MODULE)
             blob = json.dumps(wrapped, cls=encoder)
-            stack.enter_context(mock.patch.object(basic, "_ANSIBLE_PROFILE", _PROFILE))
+            stack.enter_context(_replaced(basic, "_ANSIBLE_PROFILE", _PROFILE))
         else:
             from ansible.parsing.ajson import AnsibleJSONEncoder
 
             blob = json.dumps(wrapped, cls=AnsibleJSONEncoder, vault_to_text=True)
-        stack.enter_context(mock.patch.object(basic, "_ANSIBLE_ARGS", blob.encode()))
+        stack.enter_context(_replaced(basic, "_ANSIBLE_ARGS", blob.encode()))
         yield
