@@ -112,7 +112,7 @@ def _module_side() -> t.ContextManager[t.Any]:
     internal = sys.modules.get("ansible.module_utils._internal")
     if internal is None or not hasattr(internal, "is_controller"):
         return contextlib.nullcontext()
-    return mock.patch.object(internal, "is_controller", False)
+    return _replaced(internal, "is_controller", False)
 
 
 @contextlib.contextmanager
