@@ -53,7 +53,7 @@ def test_periods_are_not_zero_which_would_mean_ten_hours(watches, kind, period):
 
 @pytest.mark.parametrize("kind", ["Start", "Update"])
 def test_runs_leave_one_folder_behind(watches, kind):
-    assert watches[kind]["maxRunnerArtifacts"] == 1
+    assert watches[kind]["maxRunnerArtifacts"] == 3
 
 
 @pytest.mark.parametrize("kind", ["Start", "Update"])
