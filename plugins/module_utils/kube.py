@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils import kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 
 if t.TYPE_CHECKING:
@@ -99,7 +101,7 @@ class Cluster:
 
         :raises StewardError: the client library is missing or no cluster is configured
         """
-        return cls(_dynamic_client(module).request)
+        return cls(_request_function(module))
 
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, t.Any] | None:
         """The object, or None where there is none of that name.
@@ -190,11 +192,10 @@ class Cluster:
 
     def _call(self, verb: str, path: str, what: str, **query: t.Any) -> dict[str, t.Any]:
         import urllib3
-        from kubernetes.client.exceptions import ApiException
 
         try:
-            answer = self._request(verb, path, serialize=False, _request_timeout=TIMEOUT, **query)
-        except ApiException as exc:
+            answer = self._request(verb, path, _request_timeout=TIMEOUT, **query)
+        except kube_plain.RefusedError as exc:
             raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
         except urllib3.exceptions.HTTPError as exc:
             raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
@@ -241,26 +242,58 @@ def _explain(exc: t.Any) -> str:
     return message or f"{exc.status} {exc.reason}"
 
 
-def _dynamic_client(module: AnsibleModule) -> t.Any:
+def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:
+    """How requests are made: by ourselves where access is plain, else by the official client."""
+    try:
+        import urllib3
+    except ImportError as exc:
+        raise _missing_library() from exc
+    from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_MAP, AUTH_ARG_SPEC
+
+    # a refused write was not carried out, so 429 may be repeated for every verb; a broken read may not
+    retries = urllib3.Retry(
+        total=4, connect=2, read=0, status=3, status_forcelist=[429], allowed_methods=None, backoff_factor=0.2
+    )
+    names = {**dict.fromkeys(AUTH_ARG_SPEC, ""), **{option: other for other, option in AUTH_ARG_MAP.items()}}
+    access = kube_plain.find(module.params, names, os.environ)
+    if access is not None:
+        return kube_plain.PlainClient(access, USER_AGENT, retries).request
+    return _official(module, retries)
+
+
+def _missing_library() -> StewardError:
+    from ansible.module_utils.basic import missing_required_lib
+
+    return StewardError(missing_required_lib("kubernetes"))
+
+
+def _official(module: AnsibleModule, retries: t.Any) -> t.Callable[..., t.Any]:
     try:
         import kubernetes
-        import urllib3
-        from kubernetes.dynamic import DynamicClient
+        from kubernetes.client.exceptions import ApiException
     except ImportError as exc:
-        from ansible.module_utils.basic import missing_required_lib
+        raise _missing_library() from exc
+    client = _dynamic_client(module, kubernetes, retries)
 
-        raise StewardError(missing_required_lib("kubernetes")) from exc
+    def request(verb: str, path: str, **query: t.Any) -> t.Any:
+        try:
+            return client.request(verb, path, serialize=False, **query)
+        except ApiException as exc:
+            raise kube_plain.RefusedError(exc.status or 0, exc.reason or "", exc.body) from exc
+
+    return request
+
+
+def _dynamic_client(module: AnsibleModule, kubernetes: t.Any, retries: t.Any) -> t.Any:
     from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
+    from kubernetes.dynamic import DynamicClient
 
     try:
         configuration = k8s._create_configuration(k8s._create_auth_spec(module))
     except kubernetes.config.ConfigException as exc:
         hint = "set kubeconfig, context or host, or the environment variable K8S_AUTH_KUBECONFIG"
         raise StewardError(f"No cluster is configured: {exc} ({hint})") from exc
-    # a refused write was not carried out, so 429 may be repeated for every verb; a broken read may not
-    configuration.retries = urllib3.Retry(
-        total=4, connect=2, read=0, status=3, status_forcelist=[429], allowed_methods=None, backoff_factor=0.2
-    )
+    configuration.retries = retries
     api = kubernetes.client.ApiClient(configuration)
     api.user_agent = USER_AGENT
     for header, value in k8s._create_headers(module).items():

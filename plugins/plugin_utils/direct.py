@@ -18,12 +18,12 @@ import json
 import os
 import sys
 import typing as t
-from unittest import mock
 
 from ansible import constants
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase
-from ansible.vars.clean import remove_internal_keys
+
+from ansible_collections.kubesteward.core.plugins.plugin_utils import bytecode
 
 _PROFILE = "legacy"
 _SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
@@ -69,12 +69,12 @@ class DirectAction(ActionBase):
         self._update_module_args(self.MODULE, arguments, task_vars)
         environment: dict[str, str] = {}
         self._compute_environment_string(environment)
+        bytecode.keep()
         namespace, collection, name = self.MODULE.split(".")
         module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.modules.{name}")
         output = io.StringIO()
-        # the worker is forked per task: these changes end with it
         with (
-            mock.patch.dict(os.environ, environment),
+            _added_to_environment(environment),
             _module_arguments(arguments),
             _module_side(),
             contextlib.redirect_stdout(output),
@@ -83,11 +83,19 @@ class DirectAction(ActionBase):
             module.main()
         answer = {"stdout": output.getvalue(), "stderr": "", "rc": 0}
         if "profile" in inspect.signature(self._parse_returned_data).parameters:
-            result = self._parse_returned_data(answer, _PROFILE)
-        else:
-            result = self._parse_returned_data(answer)
-        remove_internal_keys(result)
-        return result
+            return _cleaned(self._parse_returned_data(answer, _PROFILE))
+        return _cleaned(self._parse_returned_data(answer))
+
+
+def _cleaned(parsed: t.Any) -> dict[str, t.Any]:
+    """The result without Ansible's internal keys; ansible-core 2.21 parses into an object of its own."""
+    if isinstance(parsed, dict):
+        from ansible.vars.clean import remove_internal_keys
+
+        remove_internal_keys(parsed)
+        return parsed
+    parsed.remove_internal_keys()
+    return parsed.as_result_dict(for_round_trip=True)
 
 
 def _same_python(left: str, right: str) -> bool:
@@ -104,7 +112,29 @@ def _module_side() -> t.ContextManager[t.Any]:
     internal = sys.modules.get("ansible.module_utils._internal")
     if internal is None or not hasattr(internal, "is_controller"):
         return contextlib.nullcontext()
-    return mock.patch.object(internal, "is_controller", False)
+    return _replaced(internal, "is_controller", False)
+
+
+@contextlib.contextmanager
+def _replaced(owner: t.Any, name: str, value: t.Any) -> t.Iterator[None]:
+    """An attribute with another value for a while; unittest.mock does this too, but imports asyncio for it."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextlib.contextmanager
+def _added_to_environment(variables: t.Mapping[str, str]) -> t.Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextlib.contextmanager
@@ -117,10 +147,10 @@ def _module_arguments(arguments: dict[str, t.Any]) -> t.Iterator[None]:
 
             encoder = get_module_encoder(_PROFILE, Direction.CONTROLLER_TO_MODULE)
             blob = json.dumps(wrapped, cls=encoder)
-            stack.enter_context(mock.patch.object(basic, "_ANSIBLE_PROFILE", _PROFILE))
+            stack.enter_context(_replaced(basic, "_ANSIBLE_PROFILE", _PROFILE))
         else:
             from ansible.parsing.ajson import AnsibleJSONEncoder
 
             blob = json.dumps(wrapped, cls=AnsibleJSONEncoder, vault_to_text=True)
-        stack.enter_context(mock.patch.object(basic, "_ANSIBLE_ARGS", blob.encode()))
+        stack.enter_context(_replaced(basic, "_ANSIBLE_ARGS", blob.encode()))
         yield

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command line: `python -m bench [--only NAME,...] [--repeats N]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import typing as t
+
+from bench import catalog, cluster, many, passes, results
+from bench.errors import BenchError
+from bench.play import OUT, ROOT, Play
+from bench.rounds import alternate
+from testbed import Testbed, TestbedError, connect
+from testbed import cluster as testbed_cluster
+from testbed import settings as testbed_settings
+from testbed.console import fail, say, step, table
+
+REPEATS = 11
+GROUPS = {"pass": passes.prepared, "images": many.prepared}
+_GREEN, _RED, _END = "\033[32m", "\033[31m", "\033[0m"
+
+
+def main() -> int:
+    """Exit code 0, 1 where a requirement was not met, 2 where it could not be measured, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="bench", description="What a pass costs, measured on the testbed.")
+    parser.add_argument("--only", default="", metavar="NAME,...", help="these, and what they are compared with")
+    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N", help="rounds, default %(default)s")
+    options = parser.parse_args()
+    # an ended bench must clean up behind itself, however it is asked to end
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        if options.repeats < 1:
+            raise BenchError(f"--repeats is {options.repeats}; give 1 or more")
+        measures = catalog.select(options.only)
+        samples = measure_all(found_testbed(), measures, options.repeats)
+    except (BenchError, TestbedError) as exc:
+        fail(str(exc))
+        return 2
+    except KeyboardInterrupt:
+        fail("interrupted")
+        return 130
+    return report(measures, samples)
+
+
+def _terminated(_signal: int, _frame: object) -> t.NoReturn:
+    raise KeyboardInterrupt
+
+
+def found_testbed() -> Testbed:
+    """The testbed that runs, or a new one."""
+    try:
+        return connect()
+    except TestbedError as exc:
+        say(f"{exc} Doing that now.")
+        testbed_cluster.up(testbed_settings.from_environment(os.environ))
+        return connect()
+
+
+def measure_all(bed: Testbed, measures: t.Sequence[catalog.Measure], repeats: int) -> dict[str, list[float]]:
+    """Seconds of every round, by timed measure."""
+    OUT.mkdir(exist_ok=True)
+    for old in OUT.glob("*.log"):
+        old.unlink()
+    with step("custom resource definitions"):
+        cluster.install_crds(bed)
+    samples: dict[str, list[float]] = {}
+    for group, members in catalog.groups(measures).items():
+        timed = [measure.name for measure in members if measure.kind == "timed"]
+        with GROUPS[group](bed) as plays:
+            samples.update(measure_group({name: plays[name] for name in timed}, repeats))
+    return samples
+
+
+def measure_group(plays: t.Mapping[str, Play], repeats: int) -> dict[str, list[float]]:
+    """One warm-up of each play, then alternating rounds."""
+    with step(f"warm up {', '.join(plays)}"):
+        for play in plays.values():
+            play.run(unchanged=False)
+    with step(f"{repeats} alternating rounds of {', '.join(plays)}"):
+        return alternate({name: play.run for name, play in plays.items()}, repeats, _progress(repeats))
+
+
+def _progress(repeats: int) -> t.Callable[[int], None]:
+    def told(number: int) -> None:
+        if sys.stderr.isatty():
+            print(f"   round {number}/{repeats}", end="\r", file=sys.stderr, flush=True)
+
+    return told
+
+
+def report(measures: t.Sequence[catalog.Measure], samples: results.Samples) -> int:
+    """Print the table, write results.json, and return the exit code."""
+    entries = [results.entry(measure, samples) for measure in measures]
+    path = OUT / "results.json"
+    path.write_text(json.dumps(entries, indent=2) + "\n")
+    pairs = list(zip(measures, entries, strict=True))
+    heading, *lines = table([results.HEADINGS, *(results.row(*pair) for pair in pairs)]).splitlines()
+    met = [results.is_met(measure.limit, entry) for measure, entry in pairs]
+    print(heading)
+    for line, verdict in zip(lines, met, strict=True):
+        print(_painted(line, verdict))
+    say(f"written to {path.relative_to(ROOT)}; what the plays said is beside it")
+    return int(False in met)
+
+
+def _painted(line: str, met: bool | None) -> str:
+    if met is None or not sys.stdout.isatty():
+        return line
+    return f"{_GREEN if met else _RED}{line}{_END}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role of the article that this product comes from, as the measure to beat."""
+
+from __future__ import annotations

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From seconds of single runs to lines of the table and entries of results.json. Pure."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from bench.catalog import Limit, Measure
+
+Samples = t.Mapping[str, t.Sequence[float]]
+
+HEADINGS = ("NAME", "VALUE", "UNIT", "RATIO", "AGAINST", "MIN", "MAX", "REPEATS", "REQUIRED", "MET")
+
+
+def entry(measure: Measure, samples: Samples) -> dict[str, t.Any]:
+    """One element of results.json.
+
+    `value` is a median, of timed runs or, where `kind` is `difference`, the difference of two medians; `ratio` compares
+    medians. For derived measures `min` and `max` are those of single rounds.
+
+    :param samples: seconds of each round, by timed measure; all lists of a group are equally long
+    """
+    own = samples[measure.name if measure.kind == "timed" else measure.of]
+    other = samples[measure.against] if measure.against else None
+    ratio = statistics.median(own) / statistics.median(other) if other else None
+    if measure.kind == "timed" or other is None:
+        value, rounds = statistics.median(own), list(own)
+    elif measure.kind == "ratio":
+        value = statistics.median(own) / statistics.median(other)
+        rounds = [left / right for left, right in zip(own, other, strict=True)]
+    else:
+        value = statistics.median(own) - statistics.median(other)
+        rounds = [left - right for left, right in zip(own, other, strict=True)]
+    return {
+        "name": measure.name,
+        "value": round(value, 3),
+        "unit": measure.unit,
+        "against": measure.against,
+        "ratio": None if ratio is None else round(ratio, 3),
+        "repeats": len(own),
+        "min": round(min(rounds), 3),
+        "max": round(max(rounds), 3),
+    }
+
+
+def is_met(limit: Limit | None, result: t.Mapping[str, t.Any]) -> bool | None:
+    """Whether a requirement holds; None where there is none."""
+    return None if limit is None else result[limit.of] <= limit.most
+
+
+def required(measure: Measure) -> str:
+    """A requirement in words, e.g. `ratio <= 2`; empty where there is none."""
+    if measure.limit is None:
+        return ""
+    unit = f" {measure.unit}" if measure.limit.of == "value" else ""
+    return f"{measure.limit.of} <= {measure.limit.most:g}{unit}"
+
+
+def row(measure: Measure, result: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    """One line of the table, below HEADINGS."""
+    met = is_met(measure.limit, result)
+    return (
+        measure.name,
+        f"{result['value']:.3f}",
+        result["unit"],
+        "" if result["ratio"] is None else f"{result['ratio']:.2f}",
+        result["against"] or "",
+        f"{result['min']:.3f}",
+        f"{result['max']:.3f}",
+        str(result["repeats"]),
+        required(measure),
+        {None: "", True: "yes", False: "NO"}[met],
+    )

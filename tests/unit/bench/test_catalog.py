@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which measures a selection means, and that the catalog hangs together."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import catalog
+from bench.__main__ import GROUPS
+from bench.errors import BenchError
+
+
+def names(only: str) -> list[str]:
+    return [measure.name for measure in catalog.select(only)]
+
+
+def test_without_a_selection_everything_is_measured():
+    assert names("") == [measure.name for measure in catalog.MEASURES]
+
+
+def test_a_selection_brings_what_it_is_compared_with_and_nothing_else():
+    assert names("update_unchanged") == ["empty_play", "update_unchanged"]
+    assert names("empty_play") == ["empty_play"]
+
+
+def test_a_derived_measure_brings_the_timed_ones_and_what_these_need():
+    expected = ["empty_play", "update_unchanged", "article_update_unchanged", "update_unchanged_vs_article"]
+    assert names("update_unchanged_vs_article") == expected
+    assert names("update_200_images_extra") == ["update_1_image", "update_200_images", "update_200_images_extra"]
+
+
+def test_several_names_with_blanks_keep_the_order_of_the_catalog():
+    assert names(" update_1_image , empty_play,") == ["empty_play", "update_1_image"]
+
+
+def test_an_unknown_name_is_refused_and_the_known_ones_are_told():
+    with pytest.raises(BenchError, match=r"no measure nonsense; these are known: empty_play, .*update_200_images"):
+        catalog.select("empty_play,nonsense")
+
+
+def test_measures_are_grouped_in_order():
+    grouped = catalog.groups(catalog.select("update_1_image,update_unchanged"))
+    assert {group: [measure.name for measure in members] for group, members in grouped.items()} == {
+        "pass": ["empty_play", "update_unchanged"],
+        "images": ["update_1_image"],
+    }
+
+
+def test_every_group_can_be_prepared():
+    assert {measure.group for measure in catalog.MEASURES} == set(GROUPS)
+
+
+def test_what_is_compared_is_timed_in_the_same_group():
+    timed = {measure.name: measure for measure in catalog.MEASURES if measure.kind == "timed"}
+    for measure in catalog.MEASURES:
+        assert [timed[need].group for need in measure.needs] == [measure.group] * len(measure.needs)
