@@ -57,6 +57,9 @@ unit: $(STAMP) ## run the unit tests, with coverage
 	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term --cov-report=json:.cache/coverage.json
 	@$(BIN)/python hack/branches.py .cache/coverage.json 90
 
+compat: $(STAMP) ## run the unit tests with the oldest and the newest Ansible that are supported
+	$(ISOLATED) $(BIN)/python hack/compat.py
+
 integration: $(STAMP) ## run the integration tests on the testbed
 	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
 

@@ -53,6 +53,7 @@ class Outcome:
 STEPS = (
     Step("lint", "lint", 900),
     Step("unit", "unit", 900),
+    Step("compat", "compat", 1800),
     Step("testbed", "testbed-up", 2700),
     Step("integration", "integration", 1800, needs="testbed"),
     Step("molecule", "molecule", 1800, needs="testbed"),

@@ -64,7 +64,7 @@ class Operator:
 
     def reconcile(self, kind: str, name: str, **administrator: t.Any) -> list[dict[str, t.Any]]:
         """One pass; `administrator` are the watch's vars. Returns the job's events, failing where a task failed."""
-        watch = {**self.watches[kind], "vars": administrator}
+        watch = {**self.watches[kind], "vars": {**self.watches[kind].get("vars", {}), **administrator}}
         resource = self.shop.get(kind.lower(), name)
         top = self.folder / f"{kind}-{uuid.uuid4().hex[:6]}"
         files = {

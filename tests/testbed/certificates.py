@@ -32,6 +32,7 @@ class Authority:
         name = _name("kubesteward-testbed", ())
         builder = _builder(name, name, key, now)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
         return cls(key, builder.add_extension(usage, critical=True).sign(key, hashes.SHA256()))
 
@@ -48,6 +49,9 @@ class Authority:
         """PEM of a certificate and of its key; `names` are host names and addresses of a server."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(common_name, organizations), self.certificate.subject, key, now)
+        # Python 3.13 verifies strictly and refuses certificates that do not name their issuer's key
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = builder.add_extension(issuer_key, critical=False)
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
         if names:
             usages.append(ExtendedKeyUsageOID.SERVER_AUTH)

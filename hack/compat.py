@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the unit tests and the tests of direct execution with the oldest and the newest Ansible that are supported.
+
+Each combination needs its Python, on PATH or under pyenv; one that is not there is named and not run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENVS = ROOT / ".cache" / "compat"
+TOOLS = (
+    "pytest",
+    "hypothesis",
+    "trustme",
+    "cryptography",
+    "jsonpatch",
+    "jsonschema",
+    "PyYAML",
+    "ansible-runner==2.4.*",
+)
+TESTS = ("tests/unit/plugins", "tests/integration/test_direct.py")
+INSTALL_SECONDS, TEST_SECONDS = 600, 900
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A Python and what is installed beside the test tools."""
+
+    name: str
+    python: str
+    packages: tuple[str, ...]
+
+
+COMBINATIONS = (
+    # what the operator's base image has
+    Combination("oldest", "3.12", ("ansible-core==2.18.*", "kubernetes==33.*", "requests==2.32.*")),
+    Combination("newest", "3.13", ("ansible-core", "kubernetes!=36.0.0", "requests")),
+)
+
+
+def find_python(version: str) -> Path | None:
+    """An interpreter of that version which runs."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [
+        shutil.which(f"python{version}"),
+        *sorted(pyenv.glob(f"{version}.*/bin/python{version}"), reverse=True),
+    ]
+    for candidate in filter(None, candidates):
+        works = subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, timeout=30, check=False)
+        if works.returncode == 0:
+            return Path(candidate)
+    return None
+
+
+def prepare(combination: Combination, python: Path) -> Path:
+    """The virtual environment, made anew where its packages changed."""
+    packages = (*combination.packages, *TOOLS)
+    key = hashlib.sha256(repr((str(python), packages)).encode()).hexdigest()
+    venv = VENVS / combination.name
+    stamp = venv / "packages.sha256"
+    if not stamp.is_file() or stamp.read_text() != key:
+        shutil.rmtree(venv, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", venv], check=True, timeout=INSTALL_SECONDS)
+        pip = [venv / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, *packages], check=True, timeout=INSTALL_SECONDS)
+        stamp.write_text(key)
+    return venv
+
+
+def run(combination: Combination, venv: Path) -> bool:
+    """True where every test passed."""
+    version = subprocess.run(
+        [venv / "bin/ansible", "--version"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.partition("\n")[0]
+    print(f"-- {combination.name}: Python {combination.python}, {version}", flush=True)
+    environment = {**os.environ, "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
+    command = [venv / "bin/python", "-m", "pytest", "-q", "-m", "not long", *TESTS]
+    done = subprocess.run(command, cwd=ROOT, env=environment, timeout=TEST_SECONDS, check=False)
+    return done.returncode == 0
+
+
+def main() -> int:
+    failed, missing = [], []
+    for combination in COMBINATIONS:
+        python = find_python(combination.python)
+        if python is None:
+            missing.append(combination)
+            continue
+        if not run(combination, prepare(combination, python)):
+            failed.append(combination)
+    for combination in missing:
+        print(f"not run: {combination.name}, there is no Python {combination.python} on PATH or under pyenv")
+    for combination in failed:
+        print(f"failed: {combination.name}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
