@@ -122,11 +122,15 @@ class Resolver:
         known = self._schemes.get(place.endpoint.host)
         schemes = (known,) if known in place.endpoint.schemes else place.endpoint.schemes
         for scheme in schemes[:-1]:
+            began = self.client.clock()
             try:
                 return self._over(scheme, place, query, wanted, trace)
             except StewardError as exc:
+                # a host that says nothing for so long says nothing to another scheme
+                timed_out = exc.reason == "unreachable" and self.client.clock() - began >= self.client.timeout
                 # 400 is what Go's servers say to plain HTTP on a TLS port
-                if exc.reason not in ("tls_error", "unreachable") and exc.context.get("status") != 400:
+                other_scheme = exc.reason in ("tls_error", "unreachable") or exc.context.get("status") == 400
+                if timed_out or not other_scheme:
                     raise
         return self._over(schemes[-1], place, query, wanted, trace)
 
