@@ -270,14 +270,18 @@ def _missing_library() -> StewardError:
 def _official(module: AnsibleModule, retries: t.Any) -> t.Callable[..., t.Any]:
     try:
         import kubernetes
-        from kubernetes.client.exceptions import ApiException
     except ImportError as exc:
         raise _missing_library() from exc
-    client = _dynamic_client(module, kubernetes, retries)
+    return with_one_error(_dynamic_client(module, kubernetes, retries).request)
+
+
+def with_one_error(official: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    """The official client's `request`, refusing in the way that our own does."""
+    from kubernetes.client.exceptions import ApiException
 
     def request(verb: str, path: str, **query: t.Any) -> t.Any:
         try:
-            return client.request(verb, path, serialize=False, **query)
+            return official(verb, path, serialize=False, **query)
         except ApiException as exc:
             raise kube_plain.RefusedError(exc.status or 0, exc.reason or "", exc.body) from exc
 

@@ -302,7 +302,7 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
     update, others = _update(params, reader)
     seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
     spec = (update or {}).get("spec") or {}
-    found = inventory.containers(seen, params.get("containers") or spec.get("containers") or {}, params["namespace"])
+    found = inventory.containers(seen, _policy(params, spec), params["namespace"])
     inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
     return {
         "changed": False,
@@ -313,6 +313,12 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
         "others": others,
         **inventory.first(found),
     }
+
+
+def _policy(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+    # an empty option arrives with both of its keys set to None
+    given = params.get("containers") or {}
+    return given if any(given.values()) else spec.get("containers") or {}
 
 
 def _read(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object | None) -> snapshot.Snapshot:

@@ -176,4 +176,5 @@ def test_a_secret_is_printed_nowhere(both, way):
     printed = both[way][1]
     assert SECRET not in printed
     assert base64.b64encode(f"me:{SECRET}".encode()).decode() not in printed
-    assert "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in printed
+    # ansible-core 2.21 prints no invocation at all
+    assert "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in printed or '"invocation"' not in printed

@@ -46,14 +46,14 @@ def test_no_decision_is_taken_on_a_cached_read(watches, kind):
     assert listed == {(group, version, name) for (group, version), names in READ.items() for name in names}
 
 
-@pytest.mark.parametrize(("kind", "period"), [("Update", 60), ("Start", 300)])
+@pytest.mark.parametrize(("kind", "period"), [("Update", 60), ("Start", 60)])
 def test_periods_are_not_zero_which_would_mean_ten_hours(watches, kind, period):
     assert seconds(watches[kind]["reconcilePeriod"]) == period
 
 
 @pytest.mark.parametrize("kind", ["Start", "Update"])
-def test_runs_leave_one_folder_behind(watches, kind):
-    assert watches[kind]["maxRunnerArtifacts"] == 1
+def test_runs_leave_as_few_folders_behind_as_work(watches, kind):
+    assert watches[kind]["maxRunnerArtifacts"] == 3
 
 
 @pytest.mark.parametrize("kind", ["Start", "Update"])

@@ -37,6 +37,11 @@ class Server:
         return types.SimpleNamespace(data=json.dumps(answer))
 
 
+def cluster_of(server):
+    """A Cluster over a fake of the official client."""
+    return Cluster(kube.with_one_error(server))
+
+
 def refusal(status, message=None, body=None):
     exc = ApiException(status=status, reason="Some Reason")
     exc.body = body if body is not None else json.dumps({"kind": "Status", "message": message})
@@ -56,28 +61,28 @@ def refusal(status, message=None, body=None):
 )
 def test_paths_of_objects(target, path):
     server = Server({"kind": "x"})
-    assert Cluster(server).get(*target) == {"kind": "x"}
+    assert cluster_of(server).get(*target) == {"kind": "x"}
     assert server.asked[0][:2] == ("get", path)
 
 
 @pytest.mark.parametrize(("namespace", "path"), [("shop", "/api/v1/namespaces/shop/pods"), (None, "/api/v1/pods")])
 def test_paths_of_lists(namespace, path):
     server = Server({"metadata": {}, "items": []})
-    assert Cluster(server).find("v1", "Pod", namespace) == []
+    assert cluster_of(server).find("v1", "Pod", namespace) == []
     assert server.asked[0][:2] == ("get", path)
 
 
 @pytest.mark.parametrize("kind", [("v1", "Deployment"), ("apps/v1", "Gadget")])
 def test_an_unknown_kind_is_refused_by_name(kind):
     with pytest.raises(StewardError, match=f"{kind[0]} {kind[1]}"):
-        Cluster(Server()).get(*kind, "shop", "x")
+        cluster_of(Server()).get(*kind, "shop", "x")
 
 
 def test_lists_are_read_page_by_page():
     first = {"metadata": {"continue": "next"}, "items": [{"metadata": {"name": "a"}}]}
     second = {"metadata": {"continue": ""}, "items": [{"metadata": {"name": "b"}}]}
     server = Server(first, second)
-    found = Cluster(server).find("v1", "Pod", "shop", "app=web")
+    found = cluster_of(server).find("v1", "Pod", "shop", "app=web")
     assert [(x["kind"], x["apiVersion"], x["metadata"]["name"]) for x in found] == [
         ("Pod", "v1", "a"),
         ("Pod", "v1", "b"),
@@ -89,15 +94,15 @@ def test_lists_are_read_page_by_page():
 
 def test_metadata_alone_is_asked_for_by_its_media_type():
     server = Server({"metadata": {}, "items": []}, {"metadata": {}, "items": []})
-    Cluster(server).find("v1", "Node", None, metadata_only=True)
-    Cluster(server).find("v1", "Node", None)
+    cluster_of(server).find("v1", "Node", None, metadata_only=True)
+    cluster_of(server).find("v1", "Node", None)
     assert "PartialObjectMetadataList" in server.asked[0][2]["header_params"]["Accept"]
     assert "header_params" not in server.asked[1][2]
 
 
 def test_what_is_not_there_is_none_or_empty():
-    assert Cluster(Server(refusal(404, "gone"))).get("v1", "Pod", "shop", "p") is None
-    assert Cluster(Server(refusal(404, "gone"))).find(INSTALL_GROUP, "Start", "shop") == []
+    assert cluster_of(Server(refusal(404, "gone"))).get("v1", "Pod", "shop", "p") is None
+    assert cluster_of(Server(refusal(404, "gone"))).find(INSTALL_GROUP, "Start", "shop") == []
 
 
 def calls(cluster):
@@ -115,7 +120,7 @@ def calls(cluster):
 def test_an_error_has_the_servers_message_and_no_secret(call):
     server = Server(refusal(403, "secrets is forbidden: User cannot"))
     with pytest.raises(ApiError) as caught:
-        calls(Cluster(server))[call]()
+        calls(cluster_of(server))[call]()
     assert caught.value.status == 403
     assert "secrets is forbidden: User cannot" in str(caught.value)
     assert "Could not" in str(caught.value)
@@ -127,32 +132,32 @@ def test_an_answer_without_a_message_is_told_by_its_code(body):
     exc = refusal(502, body=body)
     exc.body = body
     with pytest.raises(ApiError, match="502 Some Reason"):
-        Cluster(Server(exc)).get("v1", "Pod", "shop", "p")
+        cluster_of(Server(exc)).get("v1", "Pod", "shop", "p")
 
 
 def test_a_server_that_does_not_answer_has_no_code():
     broken = urllib3.exceptions.ProtocolError("Connection aborted")
     with pytest.raises(ApiError, match="did not answer") as caught:
-        Cluster(Server(broken)).get("v1", "Pod", "shop", "p")
+        cluster_of(Server(broken)).get("v1", "Pod", "shop", "p")
     assert caught.value.status == 0
     assert not caught.value.changed_meanwhile
 
 
 def test_an_unexpected_error_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
-        Cluster(Server(ZeroDivisionError("bug"))).get("v1", "Pod", "shop", "p")
+        cluster_of(Server(ZeroDivisionError("bug"))).get("v1", "Pod", "shop", "p")
 
 
 @pytest.mark.parametrize(("status", "meanwhile"), [(409, True), (422, True), (403, False), (404, False), (500, False)])
 def test_which_errors_mean_that_somebody_edited_the_object(status, meanwhile):
     with pytest.raises(ApiError) as caught:
-        Cluster(Server(refusal(status, "x"))).json_patch(DEPLOYMENT, [])
+        cluster_of(Server(refusal(status, "x"))).json_patch(DEPLOYMENT, [])
     assert caught.value.changed_meanwhile is meanwhile
 
 
 def test_every_request_has_a_time_out():
     server = Server(*[{"metadata": {}, "items": []}] * 6)
-    for call in calls(Cluster(server)).values():
+    for call in calls(cluster_of(server)).values():
         call()
     assert [query["_request_timeout"] for _verb, _path, query in server.asked] == [kube.TIMEOUT] * 6
 
@@ -161,7 +166,7 @@ def test_every_request_has_a_time_out():
 def test_a_json_patch_is_sent_as_it_is(dry_run):
     server = Server({"kind": "Deployment"})
     operations = [{"op": "test", "path": "/x", "value": 1}]
-    assert Cluster(server).json_patch(DEPLOYMENT, operations, dry_run) == {"kind": "Deployment"}
+    assert cluster_of(server).json_patch(DEPLOYMENT, operations, dry_run) == {"kind": "Deployment"}
     verb, path, query = server.asked[0]
     assert (verb, path) == ("patch", "/apis/apps/v1/namespaces/shop/deployments/web")
     assert query["content_type"] == "application/json-patch+json"
@@ -173,7 +178,7 @@ def test_a_json_patch_is_sent_as_it_is(dry_run):
 def test_an_apply_is_ours_and_goes_to_the_subresource(dry_run):
     server = Server({})
     body = {"apiVersion": INSTALL_GROUP, "kind": "Update", "metadata": {"name": "u", "namespace": "shop"}}
-    Cluster(server).apply(body, "status", dry_run)
+    cluster_of(server).apply(body, "status", dry_run)
     verb, path, query = server.asked[0]
     assert (verb, path) == ("patch", "/apis/install.sios.nginx.testing/v1/namespaces/shop/updates/u/status")
     assert (query["content_type"], query["field_manager"]) == ("application/apply-patch+yaml", "kubesteward")
@@ -183,20 +188,20 @@ def test_an_apply_is_ours_and_goes_to_the_subresource(dry_run):
 
 def test_an_object_is_created_in_its_namespace():
     server = Server({})
-    Cluster(server).create({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "shop"}})
+    cluster_of(server).create({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "shop"}})
     assert server.asked[0][:2] == ("post", "/api/v1/namespaces/shop/events")
 
 
 def test_a_deletion_is_of_that_uid_alone():
     server = Server({})
-    Cluster(server).delete(DEPLOYMENT, "abc")
+    cluster_of(server).delete(DEPLOYMENT, "abc")
     assert server.asked[0][0] == "delete"
     assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc"}
 
 
 @pytest.mark.parametrize("status", [404, 409])
 def test_what_is_gone_or_another_is_not_deleted_and_no_error(status):
-    Cluster(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")
+    cluster_of(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")
 
 
 def test_a_reference_reads_as_people_write_it():
@@ -212,7 +217,7 @@ def test_a_lazy_cluster_connects_once_and_only_when_used():
 
     def connect():
         connected.append(1)
-        return Cluster(Server({"kind": "a"}, {"kind": "b"}, refusal(404, "x")))
+        return cluster_of(Server({"kind": "a"}, {"kind": "b"}, refusal(404, "x")))
 
     cluster = kube.LazyCluster(connect)
     assert connected == []
