@@ -113,18 +113,19 @@ options:
       - The default is C(kubesteward/manifests) below E(XDG_CACHE_HOME) or C(~/.cache).
     type: path
   timeout:
-    description: Seconds for one request. A request that times out is not repeated.
+    description: Seconds for one request, at most 86400. A request that times out is not repeated.
     type: float
     default: 10
   retries:
-    description: Tries for one request, the first included, where the registry fails or breaks the connection.
+    description:
+      - Tries for one request, the first included, where the registry fails or breaks the connection. At most 20.
     type: int
     default: 3
   concurrency:
-    description: Requests under way to one host at most.
+    description: Requests under way to one host at most. No more than 128.
     type: int
     default: 8
   deadline:
-    description: Seconds for the whole call. What is not looked up until then is C(unreachable).
+    description: Seconds for the whole call, at most 86400. What is not looked up until then is C(unreachable).
     type: float
 """

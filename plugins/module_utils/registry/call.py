@@ -24,6 +24,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.credenti
     read_secret,
 )
 
+# of numeric options; a day is longer than any call takes
+MOST = {"timeout": 86400, "retries": 20, "concurrency": 128, "deadline": 86400}
+
 
 class SecretReader(t.Protocol):
     """What is needed of a cluster."""
@@ -83,10 +86,10 @@ def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
 
 
 def _check_numbers(params: t.Mapping[str, t.Any]) -> None:
-    for name in ("timeout", "retries", "concurrency", "deadline"):
+    for name, most in MOST.items():
         value = params.get(name)
-        if value is not None and not value > 0:
-            raise StewardError(f"{name} is {value}; it must be greater than 0")
+        if value is not None and not 0 < value <= most:
+            raise StewardError(f"{name} is {value}; it must be greater than 0 and at most {most}")
 
 
 def _settings(params: t.Mapping[str, t.Any]) -> lookup.Settings:

@@ -298,7 +298,7 @@ class _Asking:
             trace.source = outcome.credential.source
         trace.refused = tuple(dict.fromkeys((*trace.refused, *(item.source for item in outcome.refused))))
         remaining = outcome.response.get("ratelimit-remaining").partition(";")[0].strip()
-        if remaining.isdigit() and len(remaining) < 12:
+        if remaining.isascii() and remaining.isdigit() and len(remaining) < 12:
             trace.ratelimit_remaining = int(remaining)
         if outcome.response.status in (401, 403):
             raise self._refusal(outcome, request)
@@ -324,7 +324,7 @@ class _Asking:
         headers = {"User-Agent": USER_AGENT, "Accept": wire.request.accept, "Accept-Encoding": "identity"}
         if wire.authorization:
             headers["Authorization"] = wire.authorization
-        return self.resolver.client.send(
+        answer = self.resolver.client.send(
             wire.request.method,
             self.base_url + wire.request.path,
             headers,
@@ -332,6 +332,10 @@ class _Asking:
             wire.request.max_body,
             progress=self.trace,
         )
+        if not answer.url.startswith(f"{self.base_url}/"):
+            # whoever was redirected to must not name a token server: it would get the registry's credential
+            return dataclasses.replace(answer, headers={**answer.headers, "www-authenticate": ""})
+        return answer
 
     def _refusal(self, outcome: auth.Outcome, request: protocol.Request) -> StewardError:
         repository = self.place.endpoint.repository

@@ -122,6 +122,9 @@ def test_a_refused_credential_is_a_warning_of_ansible():
         ({"image": "a", "username": "u"}, "required together"),
         ({"image": "a", "timeout": 0}, "timeout is 0"),
         ({"image": "a", "deadline": -1}, "deadline is -1"),
+        ({"image": "a", "timeout": "inf"}, "timeout is inf"),
+        ({"image": "a", "timeout": "nan"}, "timeout is nan"),
+        ({"image": "a", "concurrency": 10000}, "at most 128"),
         ({"image": "a", "auth_file": "/nonexistent"}, "/nonexistent"),
         ({"image": "a", "registries": [{}]}, "registries[0]"),
         ({"image": "a", "platform": "linux"}, "platform"),
@@ -145,12 +148,22 @@ def test_wrong_options_are_told(args, what):
         ({"image": "a", "pull_secrets": [{"name": "x"}]}, "'pull_secrets'"),
         ({"image": "a", "platform": 5}, "'platform'"),
         ({"image": "a", "platform": "x"}, "platform 'x'"),
+        ({"image": "a", "expect": "sha256:x"}, "'expect' of the entry must be a list"),
+        ({"image": "a", "resolve": ["x"]}, "'resolve' of the entry has 'x'"),
+        ({"image": "a", "verify": "perhaps"}, "'verify' of the entry must be true or false"),
     ],
 )
 def test_a_wrong_entry_is_told_in_its_place(item, what):
     (entry,) = look_up(images=[item])["images"]
     assert (entry["state"], entry["reason"]) == ("unknown", "invalid_reference")
     assert what in entry["msg"]
+
+
+@pytest.mark.parametrize(("verify", "asked"), [("False", 1), ("no", 1), (None, 1), ("true", 2), (True, 2)])
+def test_verify_may_be_what_a_template_made_of_it(verify, asked):
+    with serving(GOOD) as server:
+        look_up(images=[{"image": f"{server.host}/app:t", "verify": verify}])
+        assert len(server.asked) == asked
 
 
 def test_a_platform_without_a_child_is_a_warning_that_lists_what_there_is():
