@@ -69,8 +69,8 @@ molecule: $(STAMP) ## run the Molecule scenarios on the testbed
 test: $(STAMP) ## run lint, unit tests, testbed, integration tests and Molecule, with a table of times
 	@$(ISOLATED) $(BIN)/python hack/test.py
 
-test-long: $(STAMP) ## run the tests that take minutes
-	$(ISOLATED) $(BIN)/pytest tests/unit tests/integration -m long
+test-long: $(STAMP) ## run the tests that take minutes, and property tests with 2,000 examples each
+	$(ISOLATED) KUBESTEWARD_LONG=1 $(BIN)/pytest tests/unit tests/integration -m "long or hypothesis"
 
 bench: $(STAMP) ## measure what a pass costs; ONLY=name,... for some of it
 	$(ISOLATED) $(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))

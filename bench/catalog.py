@@ -13,10 +13,11 @@ from bench.errors import BenchError
 
 @dataclass(frozen=True)
 class Limit:
-    """`most`: the highest permitted `value` (in the measure's unit) or `ratio` (a plain number)."""
+    """`most` and `least`: the bounds of a permitted `value` (in the measure's unit) or `ratio` (a plain number)."""
 
     of: t.Literal["value", "ratio"]
-    most: float
+    most: float | None = None
+    least: float | None = None
 
 
 @dataclass(frozen=True)
@@ -24,26 +25,39 @@ class Measure:
     """One line of the results.
 
     :ivar group: measures of one group are taken alternately, round by round, in the same surroundings
-    :ivar kind: `timed` (seconds of a run), or derived from two timed ones: `ratio` (of / against) or `difference`
-    :ivar of: for derived ones, the timed measure that is compared with `against`
+    :ivar kind: taken: `timed` (seconds of a run) or `rate` (references per second); or derived from two that are taken:
+        `ratio` (of / against) or `difference`
+    :ivar of: for derived ones, the measure that is compared with `against`
     """
 
     name: str
     group: str
-    kind: t.Literal["timed", "ratio", "difference"] = "timed"
+    kind: t.Literal["timed", "rate", "ratio", "difference"] = "timed"
     of: str = ""
     against: str | None = None
     limit: Limit | None = None
 
     @property
     def unit(self) -> str:
-        return "ratio" if self.kind == "ratio" else "s"
+        return {"ratio": "ratio", "rate": "1/s"}.get(self.kind, "s")
+
+    @property
+    def taken(self) -> bool:
+        """Whether it is measured itself, not derived."""
+        return self.kind in ("timed", "rate")
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The timed measures without which this one cannot be told."""
-        own = self.name if self.kind == "timed" else self.of
+        """The measures that have to be taken to tell this one."""
+        own = self.name if self.taken else self.of
         return (own, self.against) if self.against else (own,)
+
+
+def _against(who: str, theirs: str, least: float) -> Measure:
+    """Our rate divided by another tool's."""
+    limit = Limit("ratio", least=least)
+    name = f"registry_1000_vs_{who}"
+    return Measure(name, "registry", kind="ratio", of="registry_1000", against=theirs, limit=limit)
 
 
 MEASURES = (
@@ -68,11 +82,19 @@ MEASURES = (
         against="update_1_image",
         limit=Limit("value", 3.0),
     ),
+    Measure("registry_1000", "registry", kind="rate"),
+    Measure("registry_1000_startup", "registry"),
+    Measure("crane_1000", "registry", kind="rate"),
+    Measure("skopeo_200", "registry", kind="rate"),
+    Measure("wrk_manifests", "registry", kind="rate"),
+    _against("crane", "crane_1000", 4.0),
+    _against("skopeo", "skopeo_200", 10.0),
+    _against("wrk", "wrk_manifests", 0.5),
 )
 
 
 def select(only: str, measures: t.Sequence[Measure] = MEASURES) -> list[Measure]:
-    """The measures that `NAME,...` names and the timed ones that these need, in the catalog's order; "" means all.
+    """The measures that `NAME,...` names and those that these need, in the catalog's order; "" means all.
 
     :raises BenchError: for a name that is not in the catalog
     """

@@ -18,15 +18,15 @@ HEADINGS = ("NAME", "VALUE", "UNIT", "RATIO", "AGAINST", "MIN", "MAX", "REPEATS"
 def entry(measure: Measure, samples: Samples) -> dict[str, t.Any]:
     """One element of results.json.
 
-    `value` is a median, of timed runs or, where `kind` is `difference`, the difference of two medians; `ratio` compares
+    `value` is a median, of runs or, where `kind` is `difference`, the difference of two medians; `ratio` compares
     medians. For derived measures `min` and `max` are those of single rounds.
 
-    :param samples: seconds of each round, by timed measure; all lists of a group are equally long
+    :param samples: seconds (or a rate) of each round, by measure; all lists of a group are equally long
     """
-    own = samples[measure.name if measure.kind == "timed" else measure.of]
+    own = samples[measure.name if measure.taken else measure.of]
     other = samples[measure.against] if measure.against else None
     ratio = statistics.median(own) / statistics.median(other) if other else None
-    if measure.kind == "timed" or other is None:
+    if measure.taken or other is None:
         value, rounds = statistics.median(own), list(own)
     elif measure.kind == "ratio":
         value = statistics.median(own) / statistics.median(other)
@@ -48,7 +48,10 @@ def entry(measure: Measure, samples: Samples) -> dict[str, t.Any]:
 
 def is_met(limit: Limit | None, result: t.Mapping[str, t.Any]) -> bool | None:
     """Whether a requirement holds; None where there is none."""
-    return None if limit is None else result[limit.of] <= limit.most
+    if limit is None:
+        return None
+    found = result[limit.of]
+    return (limit.most is None or found <= limit.most) and (limit.least is None or found >= limit.least)
 
 
 def required(measure: Measure) -> str:
@@ -56,7 +59,8 @@ def required(measure: Measure) -> str:
     if measure.limit is None:
         return ""
     unit = f" {measure.unit}" if measure.limit.of == "value" else ""
-    return f"{measure.limit.of} <= {measure.limit.most:g}{unit}"
+    bounds = (("<=", measure.limit.most), (">=", measure.limit.least))
+    return " and ".join(f"{measure.limit.of} {sign} {bound:g}{unit}" for sign, bound in bounds if bound is not None)
 
 
 def row(measure: Measure, result: t.Mapping[str, t.Any]) -> tuple[str, ...]:

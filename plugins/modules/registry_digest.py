@@ -31,13 +31,15 @@ options:
     type: str
   images:
     description:
-      - References, each a string or a dictionary with the key C(image).
-      - A dictionary may have C(pull_secrets), dictionaries with C(namespace) and C(name), which are tried before
-        O(pull_secrets), C(platform), which takes the place of O(platform), and C(resolve), which takes the place of
-        O(resolve).
-      - With C(expect), digests, nothing more than the top-level digest is read where that is one of them.
-      - With C(verify), any other digest is asked for by itself, with the same credentials and without an anonymous try,
-        as a node would pull it.
+      - References, each a string or a dictionary with these keys. Any other key makes the entry C(invalid_reference).
+      - C(image), required, is the reference.
+      - C(pull_secrets), dictionaries with C(namespace) and C(name), are tried before O(pull_secrets).
+      - C(platform) takes the place of O(platform).
+      - C(resolve) takes the place of O(resolve).
+      - C(expect) is a list of digests, those that run for example. Where the tag names one of them, nothing more than
+        the top-level digest is read, whatever C(resolve) and C(verify) say.
+      - C(verify), a boolean, asks for the digest that was found by itself, with the same credentials and without an
+        anonymous try after a refusal, as a node would pull it. The answer is RV(images[].pullable).
       - One entry that cannot be looked up fails neither the others nor the module.
     type: list
     elements: raw
@@ -53,124 +55,11 @@ options:
     elements: str
     choices: [children, config]
     default: []
-  username:
-    description:
-      - User name for the registry that the reference names. Never sent to a mirror.
-    type: str
-  password:
-    description:
-      - Password or access token that belongs to O(username).
-    type: str
-  auth_file:
-    description:
-      - Path of a Docker C(config.json) where the module runs, with C(auths), C(credHelpers) or C(credsStore).
-      - Helper programs that it names are run.
-      - Stands for the credential provider of a node, so it is tried after all others.
-    type: path
-  auth_config:
-    description:
-      - Content of a Docker C(config.json), as a string or a dictionary.
-    type: raw
-  pull_secrets:
-    description:
-      - Secrets that this module reads from the cluster, of type C(kubernetes.io/dockerconfigjson) or
-        C(kubernetes.io/dockercfg).
-      - Credential helpers that a Secret names are never run.
-    type: list
-    elements: dict
-    suboptions:
-      namespace:
-        description: Namespace of the Secret.
-        type: str
-        required: true
-      name:
-        description: Name of the Secret.
-        type: str
-        required: true
-  registries:
-    description:
-      - How registries are reached, with the keys of C(containers-registries.conf). The longest prefix wins.
-      - Loopback registries use plain HTTP unless a certificate option is given for them.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      prefix:
-        description:
-          - What references begin with, C(host[:port][/path]), or C(*.host) for every name below a domain.
-          - Default is O(registries[].location).
-        type: str
-      location:
-        description: What takes the place of the prefix. Default is the prefix.
-        type: str
-      insecure:
-        description: Use plain HTTP or unverified TLS for this prefix.
-        type: bool
-        default: false
-      mirror:
-        description: Places to ask first, in order.
-        type: list
-        elements: dict
-        default: []
-        suboptions:
-          location:
-            description: What takes the place of the prefix.
-            type: str
-            required: true
-          insecure:
-            description: Use plain HTTP or unverified TLS for this mirror.
-            type: bool
-            default: false
-      ca_cert:
-        description: Path of CA certificates that are trusted beside the system's.
-        type: path
-      client_cert:
-        description: Path of a client certificate.
-        type: path
-      client_key:
-        description: Path of the key that belongs to O(registries[].client_cert).
-        type: path
-      validate_certs:
-        description: Whether TLS certificates are verified.
-        type: bool
-  allowed_registries:
-    description:
-      - Patterns C(host[:port][/path]) with V(*) as a wildcard. Any other registry is C(forbidden_registry)
-        before a request is made.
-      - Without this option all are allowed, with an empty list none.
-    type: list
-    elements: str
-  anonymous_fallback:
-    description:
-      - Whether to ask once without credentials where all credentials are refused.
-      - V(false) asks as the kubelet does and so proves that a digest can be pulled.
-    type: bool
-    default: true
-  cache_dir:
-    description:
-      - Folder for what a digest fixes for ever, the children of an index and the digest of a configuration.
-      - What a tag names is never kept. An empty string turns the folder off.
-      - The default is C(kubesteward/manifests) below E(XDG_CACHE_HOME) or C(~/.cache).
-    type: path
-  timeout:
-    description: Seconds for one request. A request that times out is not repeated.
-    type: float
-    default: 10
-  retries:
-    description: Tries for one request, the first included, where the registry fails or breaks the connection.
-    type: int
-    default: 3
-  concurrency:
-    description: Requests under way to one host at most.
-    type: int
-    default: 8
-  deadline:
-    description: Seconds for the whole call. What is not looked up until then is C(unreachable).
-    type: float
 requirements:
   - requests >= 2.32
   - kubernetes, only for O(pull_secrets)
 extends_documentation_fragment:
+  - kubesteward.core.registry_access
   - kubesteward.core.cluster_auth
 """
 
@@ -222,6 +111,23 @@ EXAMPLES = r"""
         mirror:
           - location: mirror.example.com/hub
 
+- name: Read an index only where the tag names something new, and prove then that a node can pull it
+  kubesteward.core.registry_digest:
+    images:
+      - image: quay.io/example/shop:stable
+        expect: ["{{ running_digest }}"]
+        resolve: [children]
+        verify: true
+        pull_secrets:
+          - namespace: shop
+            name: quay-pull
+  register: looked_up
+
+- name: Say why it cannot be pulled
+  ansible.builtin.debug:
+    msg: "{{ looked_up.images[0].pullable_msg }}"
+  when: not looked_up.images[0].pullable | default(true)
+
 - name: Prove that a digest can be pulled with exactly this Secret
   kubesteward.core.registry_digest:
     image: "registry.example.com/shop@{{ digest }}"
@@ -271,6 +177,26 @@ reference:
   returned: when found
   type: str
   sample: docker.io/library/nginx@sha256:4bcff63911fcb4448bd4fdacec207030997caf25e9bea4045fa6c8c44de311d1
+pullable:
+  description: Whether the digest can be pulled with these credentials, as a node would.
+  returned: with C(verify) in an entry of O(images), unless C(expect) has the digest
+  type: bool
+pullable_msg:
+  description: Why it cannot be pulled, null where it can.
+  returned: with RV(pullable)
+  type: str
+pull_secrets:
+  description: Names of the Secrets that were read for the entry, never what is in them.
+  returned: with pull secrets
+  type: list
+  elements: dict
+  contains:
+    namespace:
+      description: Namespace of the Secret.
+      type: str
+    name:
+      description: Name of the Secret.
+      type: str
 children:
   description: Manifests of the index and of nested ones, attestations left out. Empty for a single image.
   returned: with O(resolve) or a platform
@@ -340,6 +266,14 @@ reason:
   returned: when not found
   type: str
   sample: not_found
+status:
+  description: HTTP status that was the reason.
+  returned: when not found, where an answer was the reason
+  type: int
+part:
+  description: Part of the reference that is wrong, for example V(tag).
+  returned: with reason V(invalid_reference), where it is the reference
+  type: str
 retry_after:
   description: Seconds after which the registry wants to be asked again.
   returned: with reason V(rate_limited)
@@ -361,36 +295,26 @@ images:
     msg:
       description: The same for people.
       type: str
+    pullable:
+      description: As RV(pullable).
+      type: bool
+    pullable_msg:
+      description: As RV(pullable_msg).
+      type: str
+    pull_secrets:
+      description: As RV(pull_secrets).
+      type: list
+      elements: dict
 """
 
-import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
-    cache,
-    facts,
-    helpers,
-    hosts,
-    lookup,
-    resolver,
-)
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
-    Credential,
-    DockerConfig,
-    harmless_texts,
-    read_config,
-    read_secret,
-)
-
-
-class SecretReader(t.Protocol):
-    """What is needed of a cluster."""
-
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, t.Any] | None: ...
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.call import SecretReader, run
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import harmless_texts
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -435,120 +359,6 @@ CONSTRAINTS: dict[str, t.Any] = {
     "required_one_of": [("image", "images")],
     "required_together": [("username", "password")],
 }
-
-
-def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) -> dict[str, t.Any]:
-    """Look up what `params` ask for.
-
-    :param params: checked options of the module
-    :param connect: gives access to the cluster; called only where Secrets are to be read
-    :raises StewardError: for wrong options, and for a failed look-up of `image`
-    """
-    started = time.monotonic()
-    _check_numbers(params)
-    settings = _settings(params)
-    single = params.get("image") is not None
-    items = [params["image"]] if single else params.get("images") or []
-    entries = [lookup.read_entry(item, params.get("platform"), params.get("pull_secrets")) for item in items]
-    secrets = _read_secrets(entries, connect)
-    for entry in entries:
-        lookup.plan(entry, secrets, settings)
-    results, made, elapsed = _look_up(entries, settings, params, started)
-    if not single:
-        return {"changed": False, "images": results, "requests_made": made, "elapsed": elapsed}
-    result = results[0]
-    if result.pop("state") == "unknown":
-        context = {key: value for key, value in result.items() if key not in ("msg", "reason")}
-        raise StewardError(result["msg"], result.get("reason"), **{**context, "requests_made": made})
-    return {"changed": False, **result, "requests_made": made}
-
-
-def _look_up(
-    entries: list[lookup.Entry], settings: lookup.Settings, params: t.Mapping[str, t.Any], began: float
-) -> tuple[list[dict[str, t.Any]], int, float]:
-    # here and not at the top: requests costs 0.1 s to import, which nothing else of this module needs
-    from ansible_collections.kubesteward.core.plugins.module_utils.registry.transport import Client
-
-    started = time.monotonic()
-    seconds = params.get("deadline")
-    deadline = None if seconds is None else began + seconds
-    client = Client(params["timeout"], params["retries"], params["concurrency"], deadline)
-    resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
-    try:
-        results = lookup.resolve_all(entries, settings, resolve, params["concurrency"], params["timeout"], deadline)
-    finally:
-        client.close()
-    return results, client.requests_made, round(time.monotonic() - started, 4)
-
-
-def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
-    folder = params.get("cache_dir")
-    if folder is None:
-        folder = cache.default_folder()
-    return cache.DiskStore(folder) if folder else facts.NoStore()
-
-
-def _check_numbers(params: t.Mapping[str, t.Any]) -> None:
-    for name in ("timeout", "retries", "concurrency", "deadline"):
-        value = params.get(name)
-        if value is not None and not value > 0:
-            raise StewardError(f"{name} is {value}; it must be greater than 0")
-
-
-def _settings(params: t.Mapping[str, t.Any]) -> lookup.Settings:
-    explicit = None
-    if params.get("username") is not None:
-        explicit = Credential("username and password", params["username"], params.get("password") or "")
-    allowed = params.get("allowed_registries")
-    return lookup.Settings(
-        rules=hosts.read_rules(params.get("registries")),
-        allowed=None if allowed is None else tuple(allowed),
-        explicit=explicit,
-        configs=_configs(params),
-        children="children" in (params.get("resolve") or ()),
-        config="config" in (params.get("resolve") or ()),
-        anonymous_fallback=params.get("anonymous_fallback", True),
-    )
-
-
-def _configs(params: t.Mapping[str, t.Any]) -> tuple[DockerConfig, ...]:
-    configs = []
-    if params.get("auth_config"):
-        configs.append(read_config(params["auth_config"], "auth_config"))
-    path = params.get("auth_file")
-    if path:
-        try:
-            with open(path, "rb") as file:
-                content = file.read()
-        except OSError as exc:
-            raise StewardError(
-                f"auth_file {path} cannot be read: {exc.strerror}; give the path of a Docker config.json"
-            ) from exc
-        configs.append(read_config(content, f"auth_file {path}"))
-    return tuple(configs)
-
-
-def _read_secrets(
-    entries: list[lookup.Entry], connect: t.Callable[[], SecretReader]
-) -> dict[tuple[str, str], DockerConfig]:
-    names = dict.fromkeys(name for entry in entries for name in entry.secrets)
-    found: dict[tuple[str, str], DockerConfig] = {}
-    if not names:
-        return found
-    cluster: SecretReader | StewardError
-    try:
-        cluster = connect()
-    except StewardError as exc:
-        cluster = exc
-    for namespace, name in names:
-        try:
-            if isinstance(cluster, StewardError):
-                raise cluster
-            found[namespace, name] = read_secret(cluster.get("v1", "Secret", namespace, name), namespace, name)
-        except StewardError as exc:
-            source = f"secret {namespace}/{name}"
-            found[namespace, name] = DockerConfig(source, problems=(f"{source}: cannot be read: {exc}",))
-    return found
 
 
 def main() -> None:

@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+import socket
 
 # Addresses where clouds serve instance credentials outside of the link-local ranges.
 _METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# what the C library takes for an IPv4 address as well: 2852039166, 0xa9fea9fe, 0251.0376.0251.0376, 169.254.43518
+_LEGACY = re.compile(r"(?:0x[0-9a-f]{0,8}|[0-9]{1,11})(?:\.(?:0x[0-9a-f]{0,8}|[0-9]{1,11})){0,3}", re.IGNORECASE)
 _METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
 
 
@@ -27,13 +32,24 @@ def split_host(host: str) -> tuple[str, str]:
 
 
 def as_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that `name` is, an IPv4 address mapped into IPv6 unwrapped; None for other names."""
+    """The IP address that `name` is, in any notation, an IPv4 address within IPv6 unwrapped; None for other names."""
+    text = name.partition("%")[0].rstrip(".")
     try:
-        address = ipaddress.ip_address(name.partition("%")[0])
+        address = ipaddress.ip_address(text)
     except ValueError:
+        return _legacy_address(text)
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _legacy_address(text: str) -> ipaddress.IPv4Address | None:
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(text)) if _LEGACY.fullmatch(text) else None
+    except OSError:
         return None
-    mapped = getattr(address, "ipv4_mapped", None)
-    return mapped or address
 
 
 def is_loopback(host: str) -> bool:
@@ -47,5 +63,6 @@ def is_forbidden(name: str) -> bool:
     """True where nothing is ever sent: link-local, multicast, unspecified addresses and metadata services."""
     address = as_address(name)
     if address is None:
-        return name.lower().rstrip(".") in _METADATA_NAMES
+        # an escaped name is another name to whoever unescapes it
+        return "%" in name or name.lower().rstrip(".") in _METADATA_NAMES
     return address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA

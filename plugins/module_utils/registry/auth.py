@@ -18,6 +18,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.credenti
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import Request, Response
 
 _REFUSED = (401, 403)
+# scopes that one request is tried with; a hostile registry could name another one for ever
+MAX_SCOPES = 4
 PING = Request("GET", "/v2/", "*/*")
 
 
@@ -169,7 +171,8 @@ def _with_token(
         if answer.status not in _REFUSED:
             return answer
         again = ch.choose(ch.parse(answer.get("www-authenticate")))
-        if again is not None and again.scheme == "bearer" and again.get("scope") not in ("", *tried):
+        other = again is not None and again.scheme == "bearer" and again.get("scope") not in ("", *tried)
+        if again is not None and other and len(tried) < MAX_SCOPES:
             challenge, scopes = again, [again.get("scope")]
         elif not fresh and token.reused and answer.status == 401:
             fresh, scopes = True, [scope]

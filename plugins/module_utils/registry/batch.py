@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import queue
 import threading
 import time
 import typing as t
@@ -18,6 +17,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver
 MAX_THREADS = 256
 # seconds that a request may take over its time-out before its look-up is given up
 GRACE = 0.5
+# seconds between two looks at what is done and what is late
+PATIENCE = 0.05
 
 
 @dataclasses.dataclass
@@ -29,7 +30,6 @@ class Job:
     trace: Trace = dataclasses.field(default_factory=Trace)
     found: Found | None = None
     error: StewardError | None = None
-    bug: BaseException | None = None
     started: float | None = None
     elapsed: float = 0.0
 
@@ -69,7 +69,8 @@ class _Pool:
         self.resolve, self.concurrency, self.timeout, self.deadline = resolve, concurrency, timeout, deadline
         self.works = list(groups.values())
         self.unstarted = collections.deque(self.works)
-        self.done: queue.SimpleQueue[tuple[Job, Found | None, BaseException | None, float] | None] = queue.SimpleQueue()
+        self.done: collections.deque[tuple[Job, Found | None, BaseException | None, float]] = collections.deque()
+        self.thread_ended = threading.Event()
         self.under_way: dict[int, Job] = {}
         self.threads: dict[int, collections.deque[Job]] = {}
         self.numbers = 0
@@ -105,27 +106,27 @@ class _Pool:
             except BaseException as exc:
                 error = exc
             self.under_way.pop(number, None)
-            self.done.put((job, found, error, time.monotonic() - job.started))
+            self.done.append((job, found, error, time.monotonic() - job.started))
         self.threads.pop(number, None)
-        self.done.put(None)
+        self.thread_ended.set()
 
     def _collect(self) -> int:
-        """Take one answer, or wait for a moment; the number of jobs that are done by it."""
-        try:
-            item = self.done.get(timeout=0.1)
-        except queue.Empty:
-            return 0
-        if item is None:
-            return 0
-        job, found, error, elapsed = item
-        if job.error is not None:
-            return 0
-        job.found, job.elapsed = found, elapsed
-        if isinstance(error, StewardError):
-            job.error = error
-        elif error is not None:
-            raise error
-        return 1
+        """Wait for a moment and take the answers there are; the number of jobs that are done by them."""
+        # not woken for each answer: that would take the interpreter away from the threads a thousand times
+        self.thread_ended.wait(PATIENCE)
+        self.thread_ended.clear()
+        taken = 0
+        while self.done:
+            job, found, error, elapsed = self.done.popleft()
+            if job.error is not None:
+                continue
+            job.found, job.elapsed = found, elapsed
+            taken += 1
+            if isinstance(error, StewardError):
+                job.error = error
+            elif error is not None:
+                raise error
+        return taken
 
     def _give_up(self) -> int:
         now = time.monotonic()

@@ -10,6 +10,7 @@ import binascii
 import dataclasses
 import fnmatch
 import json
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
@@ -30,7 +31,8 @@ class Credential:
 
     def basic(self) -> str:
         """Value of an `Authorization: Basic` header, without the scheme."""
-        return base64.b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
+        pair = f"{self.username}:{self.password}".encode("utf-8", "surrogatepass")
+        return base64.b64encode(pair).decode("ascii")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,8 +122,10 @@ def _read_entry(key: str, value: t.Any, source: str) -> Entry | str | None:
     fields = {
         name: value.get(name) or "" for name in ("username", "password", "auth", "identitytoken", "registrytoken")
     }
-    if not all(isinstance(text, str) for text in fields.values()):
+    if not all(is_text(text) for text in fields.values()):
         return f"{source}: a field of an entry of 'auths' is not text"
+    if not re.fullmatch(r"[\x21-\x7e]*", fields["registrytoken"]):
+        return f"{source}: 'registrytoken' of an entry of 'auths' has characters that no token has"
     username, password = fields["username"], fields["password"]
     if fields["auth"]:
         pair = _decode_auth(fields["auth"])
@@ -134,6 +138,14 @@ def _read_entry(key: str, value: t.Any, source: str) -> Entry | str | None:
     if where is None:
         return f"{source}: a key of 'auths' is not host[:port][/path]"
     return Entry(*where, Credential(source, username, password, fields["identitytoken"], fields["registrytoken"]))
+
+
+def is_text(value: t.Any) -> bool:
+    """True for text that can be sent: JSON may hold halves of surrogate pairs, which have no bytes."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _decode_auth(text: str) -> tuple[str, str] | None:

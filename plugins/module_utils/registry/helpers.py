@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import threading
 
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential, is_text
 
 TIMEOUT = 10.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -76,7 +76,7 @@ def _read_answer(output: bytes, ask: HelperAsk, where: str) -> tuple[Credential 
         username, secret = data["Username"], data["Secret"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return None, f"{where} gave an answer that is not one"
-    if not isinstance(username, str) or not isinstance(secret, str):
+    if not is_text(username) or not is_text(secret):
         return None, f"{where} gave an answer that is not one"
     source = f"{ask.source} (helper {ask.helper})"
     if username == "<token>":

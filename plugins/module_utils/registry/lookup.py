@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch, hosts
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
@@ -86,7 +88,7 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         entry.platform = parse_platform(wanted) if wanted else None
         entry.resolve = _texts(data, "resolve", RESOLVE)
         entry.expect = frozenset(_texts(data, "expect") or ())
-        entry.verify = bool(data.get("verify"))
+        entry.verify = _truth(data, "verify")
     except StewardError as exc:
         entry.error = exc
     return entry
@@ -96,10 +98,21 @@ def _texts(data: t.Mapping[str, t.Any], key: str, known: t.Container[str] | None
     items = data.get(key)
     if items is None:
         return None
-    for item in items if isinstance(items, list) else [None]:
+    if not isinstance(items, list):
+        raise _bad(f"{data.get('image')}: {key!r} of the entry must be a list")
+    for item in items:
         if not isinstance(item, str) or (known is not None and item not in known):
             raise _bad(f"{data.get('image')}: {key!r} of the entry has {item!r}, which it does not take")
     return tuple(items)
+
+
+def _truth(data: t.Mapping[str, t.Any], key: str) -> bool:
+    value = data.get(key)
+    try:
+        # a template gives text such as "False", which must not count as true
+        return value is not None and boolean(value)
+    except TypeError:
+        raise _bad(f"{data.get('image')}: {key!r} of the entry must be true or false") from None
 
 
 def _bad(message: str) -> StewardError:

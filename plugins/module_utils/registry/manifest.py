@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -26,6 +27,9 @@ INDEXES = frozenset({DOCKER_LIST, OCI_INDEX})
 _SCHEMA_1_TYPES = frozenset({SCHEMA_1, "application/vnd.docker.distribution.manifest.v1+json"})
 _KNOWN = INDEXES | {DOCKER_MANIFEST, OCI_MANIFEST}
 
+# results are printed, so whoever pushes an image must not choose what else is in them
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
 _ATTESTATION = "vnd.docker.reference.type"
 
 
@@ -109,8 +113,8 @@ def _children(items: t.Any, where: str) -> tuple[Child, ...]:
             found.append(
                 Child(
                     item["digest"],
-                    media_type if isinstance(media_type, str) else "",
-                    size if isinstance(size, int) else None,
+                    media_type if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(media_type) else "",
+                    size if type(size) is int and size >= 0 else None,
                     _platform(item.get("platform")),
                 )
             )
@@ -128,7 +132,8 @@ def _platform(data: t.Any) -> str:
     if not isinstance(data, dict):
         return ""
     parts = [data.get("os"), data.get("architecture"), data.get("variant")]
-    return "/".join(part for part in parts if isinstance(part, str) and part)
+    given = [part for part in parts if isinstance(part, str) and part]
+    return "/".join(given) if all(_WORD.fullmatch(part) for part in given) else ""
 
 
 def parse_platform(text: str) -> str:

@@ -34,9 +34,11 @@ ACCEPT = ", ".join(
     )
 )
 MAX_TAG_PAGES = 1000
+MAX_LINK = 4096
 MAX_TAG_PAGE = 8 * 1024 * 1024
 # statuses after which a HEAD is asked again as GET: servers exist that know no HEAD, or deny it
 _HEAD_UNSURE = frozenset({400, 404, 405, 406, 501})
+_MANIFEST_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9!#$&^_.+-]{0,122}(?:(?<=/)|\+)(?:json|prettyjws)")
 _JSON_TYPES = ("application/json", "application/octet-stream", "text/plain", "binary/octet-stream", "")
 
 
@@ -117,7 +119,7 @@ def fetch(repository: str, identifier: str) -> t.Generator[Request, Response, He
     media_type, claimed = _media_type(answer), answer.get("docker-content-digest")
     where = f"{repository}:{identifier}"
     if not _plausible(media_type):
-        raise StewardError(f"{where}: the answer is {media_type}, not a manifest", reason="not_a_manifest")
+        raise StewardError(f"{where}: the answer is {media_type[:100]!r}, not a manifest", reason="not_a_manifest")
     manifest = read_manifest(answer.body, media_type, where)
     if manifest.media_type == SCHEMA_1:
         # the digest of a signed schema 1 manifest leaves the signatures out, so only the registry can tell it
@@ -156,13 +158,14 @@ def _media_type(answer: Response) -> str:
 
 
 def _plausible(media_type: str) -> bool:
-    return media_type in _JSON_TYPES or media_type.endswith(("+json", "+prettyjws", "/json"))
+    return media_type in _JSON_TYPES or bool(_MANIFEST_TYPE.fullmatch(media_type))
 
 
 def check_size(answer: Response, repository: str, identifier: str) -> None:
     """:raises StewardError: reason `too_large` where the body is, or says it is, larger than containerd accepts"""
     length = answer.get("content-length")
-    if answer.too_large or (length.isdigit() and len(length) < 20 and int(length) > MAX_MANIFEST):
+    stated = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
+    if answer.too_large or stated > MAX_MANIFEST:
         raise StewardError(
             f"{repository}:{identifier}: the manifest is larger than {MAX_MANIFEST} bytes, which no runtime accepts",
             reason="too_large",
@@ -230,7 +233,7 @@ def _tag_page(answer: Response, repository: str) -> list[str]:
 
 
 def _next_page(answer: Response, repository: str, page: list[str]) -> str | None:
-    found = re.search(r'<([^>]*)>\s*;[^,]*\brel\s*=\s*"?next\b', answer.get("link"), re.IGNORECASE)
+    found = re.search(r'<([^>]*)>\s*;[^,]*\brel\s*=\s*"?next\b', answer.get("link")[:MAX_LINK], re.IGNORECASE)
     if not found:
         return None
     here = urllib.parse.urlsplit(answer.url)

@@ -122,11 +122,15 @@ class Resolver:
         known = self._schemes.get(place.endpoint.host)
         schemes = (known,) if known in place.endpoint.schemes else place.endpoint.schemes
         for scheme in schemes[:-1]:
+            began = self.client.clock()
             try:
                 return self._over(scheme, place, query, wanted, trace)
             except StewardError as exc:
+                # a host that says nothing for so long says nothing to another scheme
+                timed_out = exc.reason == "unreachable" and self.client.clock() - began >= self.client.timeout
                 # 400 is what Go's servers say to plain HTTP on a TLS port
-                if exc.reason not in ("tls_error", "unreachable") and exc.context.get("status") != 400:
+                other_scheme = exc.reason in ("tls_error", "unreachable") or exc.context.get("status") == 400
+                if timed_out or not other_scheme:
                     raise
         return self._over(schemes[-1], place, query, wanted, trace)
 
@@ -294,7 +298,7 @@ class _Asking:
             trace.source = outcome.credential.source
         trace.refused = tuple(dict.fromkeys((*trace.refused, *(item.source for item in outcome.refused))))
         remaining = outcome.response.get("ratelimit-remaining").partition(";")[0].strip()
-        if remaining.isdigit() and len(remaining) < 12:
+        if remaining.isascii() and remaining.isdigit() and len(remaining) < 12:
             trace.ratelimit_remaining = int(remaining)
         if outcome.response.status in (401, 403):
             raise self._refusal(outcome, request)
@@ -320,7 +324,7 @@ class _Asking:
         headers = {"User-Agent": USER_AGENT, "Accept": wire.request.accept, "Accept-Encoding": "identity"}
         if wire.authorization:
             headers["Authorization"] = wire.authorization
-        return self.resolver.client.send(
+        answer = self.resolver.client.send(
             wire.request.method,
             self.base_url + wire.request.path,
             headers,
@@ -328,6 +332,10 @@ class _Asking:
             wire.request.max_body,
             progress=self.trace,
         )
+        if not answer.url.startswith(f"{self.base_url}/"):
+            # whoever was redirected to must not name a token server: it would get the registry's credential
+            return dataclasses.replace(answer, headers={**answer.headers, "www-authenticate": ""})
+        return answer
 
     def _refusal(self, outcome: auth.Outcome, request: protocol.Request) -> StewardError:
         repository = self.place.endpoint.repository

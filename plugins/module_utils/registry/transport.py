@@ -12,16 +12,26 @@ import threading
 import time
 import typing as t
 import urllib.parse
+import zlib
 
 import requests.exceptions
 import urllib3
 import urllib3.exceptions
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import is_forbidden
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
+    is_forbidden,
+    is_loopback,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
     ForbiddenAddress,
     open_pool,
+)
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.failures import (
+    causes,
+    connection_text,
+    is_timeout,
+    tls_text,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
@@ -134,8 +144,9 @@ class Client:
         bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         try:
             pool, whole_urls = open_pool(base, tls, bundle, self.concurrency)
-        except requests.exceptions.RequestException as exc:
-            raise StewardError(f"the proxy of the environment for {base} is no URL", reason="unreachable") from exc
+        except (requests.exceptions.RequestException, urllib3.exceptions.LocationValueError) as exc:
+            what = f"{base} is no URL, or the proxy of the environment for it is none"
+            raise StewardError(what, reason="unreachable") from exc
         except (OSError, ValueError) as exc:
             names = ", ".join(name for name in (tls.ca_cert, tls.client_cert, tls.client_key) if name)
             raise StewardError(
@@ -223,14 +234,14 @@ class Client:
 
     def _judge(self, channel: Channel, exc: Exception, last: bool) -> None:
         """Raise what `exc` means, or return where another try can help."""
-        causes = _causes(exc)
-        forbidden = next((cause for cause in causes if isinstance(cause, ForbiddenAddress)), None)
+        found = causes(exc)
+        forbidden = next((cause for cause in found if isinstance(cause, ForbiddenAddress)), None)
         if forbidden:
             raise StewardError(f"{channel.base}: {forbidden}", reason="forbidden_registry") from exc
-        if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in causes):
-            raise StewardError(f"TLS with {channel.base} failed: {_tls_text(causes)}", reason="tls_error") from exc
-        timed_out = any(_is_timeout(cause) for cause in causes)
-        what = f"did not answer within {self.timeout:g} s" if timed_out else _connection_text(causes)
+        if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in found):
+            raise StewardError(f"TLS with {channel.base} failed: {tls_text(found)}", reason="tls_error") from exc
+        timed_out = any(is_timeout(cause) for cause in found)
+        what = f"did not answer within {self.timeout:g} s" if timed_out else connection_text(found)
         if timed_out or last:
             if not channel.answered:
                 channel.dead = f"{channel.base} {what}"
@@ -308,7 +319,7 @@ def _read(raw: t.Any, sending: Sending) -> bytes:
     parts, size, whole = [], 0, sending.method == "HEAD"
     try:
         while not whole and size <= sending.max_body:
-            part = raw.read(min(65536, sending.max_body + 1 - size), decode_content=True)
+            part = raw.read(min(65536, sending.max_body + 1 - size), decode_content=False)
             parts.append(part)
             size += len(part)
             whole = not part
@@ -316,7 +327,26 @@ def _read(raw: t.Any, sending: Sending) -> bytes:
         if not whole:
             raw.close()
         raw.release_conn()
-    return b"".join(parts)
+    return _decoded(b"".join(parts), raw.headers.get("content-encoding", ""), sending)
+
+
+def _decoded(data: bytes, encoding: str, sending: Sending) -> bytes:
+    """Unpack what was compressed though nobody asked for it: gzip only, and never more than is wanted (bombs)."""
+    encoding = encoding.strip().lower()
+    if not data or encoding in ("", "identity"):
+        return data
+    if encoding not in ("gzip", "x-gzip"):
+        raise StewardError(
+            f"{_origin(sending.url)} packs its answer in a way that was not asked for", reason="not_a_manifest"
+        )
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(data, sending.max_body + 1)
+    except zlib.error as exc:
+        raise urllib3.exceptions.DecodeError("the packed body is damaged") from exc
+    if not unpacking.eof and len(plain) <= sending.max_body:
+        raise urllib3.exceptions.DecodeError("the packed body breaks off")
+    return plain
 
 
 def _check_hop(url: str, target: str) -> None:
@@ -325,7 +355,9 @@ def _check_hop(url: str, target: str) -> None:
         name, _port = parts.hostname or "", parts.port
     except ValueError:
         name, parts = "", urllib.parse.urlsplit("")
-    if parts.scheme not in ("http", "https") or not name or is_forbidden(name):
+    # a registry elsewhere has no business with what listens on this machine only
+    inwards = is_loopback(parts.netloc.rpartition("@")[2]) and not is_loopback(urllib.parse.urlsplit(url).netloc)
+    if parts.scheme not in ("http", "https") or not name or inwards or is_forbidden(name):
         raise StewardError(
             f"{_origin(url)} redirects to where nothing is sent: {name or 'not a URL'}", reason="forbidden_registry"
         )
@@ -344,38 +376,3 @@ def _rate_limited(base: str, seconds: float) -> StewardError:
 
 def _backoff(attempt: int) -> float:
     return min(2.0, 0.2 * 2**attempt) * random.uniform(0.75, 1.25)
-
-
-def _causes(exc: BaseException) -> list[BaseException]:
-    """`exc` and what it wraps, in requests' and urllib3's various places."""
-    found: list[BaseException] = []
-    queue: list[t.Any] = [exc]
-    while queue and len(found) < 20:
-        item = queue.pop(0)
-        if isinstance(item, BaseException) and item not in found:
-            found.append(item)
-            queue += [item.__cause__, item.__context__, getattr(item, "reason", None), *item.args]
-    return found
-
-
-def _is_timeout(cause: BaseException) -> bool:
-    # a refused connection is a kind of connection time-out in urllib3's hierarchy
-    if isinstance(cause, urllib3.exceptions.NewConnectionError):
-        return False
-    return isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError))
-
-
-def _tls_text(causes: t.Iterable[BaseException]) -> str:
-    message = next((text for text in (getattr(cause, "verify_message", "") for cause in causes) if text), "")
-    return f"certificate verify failed: {message}" if message else "no agreement (is this a plain HTTP registry?)"
-
-
-def _connection_text(causes: t.Iterable[BaseException]) -> str:
-    names = [type(cause).__name__ for cause in causes]
-    if "NameResolutionError" in names or "gaierror" in names:
-        return "has a name that does not resolve"
-    if "ConnectionRefusedError" in names:
-        return "refuses the connection"
-    if "ProxyError" in names:
-        return "cannot be reached through the proxy of the environment"
-    return "breaks the connection"

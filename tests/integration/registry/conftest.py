@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import dataclasses
+import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import time
@@ -19,22 +19,27 @@ import pytest
 import trustme
 import yaml
 
-from ansible_collections.kubesteward.core.tests.integration.registry import layouts, tokens
+from ansible_collections.kubesteward.core.tests.integration.registry import tokens
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import serving
+from testbed import binaries, settings
+from testbed import layout as images_of
+from testbed.packages import need
 
-CRANE = "github.com/google/go-containerregistry/cmd/crane@v0.22.1"
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASSWORD = "pa:ss wörd"
+# what must never be seen again: the password of a second user
+MARKER = "m4rk3r-s3cret-0f-a-user"
+# as `htpasswd -Bbn` writes them, since not every machine has that program
+HTPASSWD = """user:$2y$05$1SevZQoG1DNPxLUe4MTn1OjQoxv2.ujHZTE6CtcpdicNHXimJ93CO
+team:$2y$05$.IUJ88tkuLxOjJlBQLn/M.XgQ7SC9iU9ZYkrg5T21cQo19CF61mf2
+"""
+TAGS = ("single", "index", "attested", "rebuilt")
+Images = dict[str, images_of.Layout]
 
 
 @pytest.fixture(scope="session")
 def crane() -> str:
-    """crane, built once into the cache folder of the checkout."""
-    folder = ROOT / ".cache" / "tools" / hashlib.sha256(CRANE.encode()).hexdigest()[:12]
-    if not (folder / "crane").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["go", "install", CRANE], check=True, timeout=600, env={**os.environ, "GOBIN": str(folder)})
-    return str(folder / "crane")
+    """crane, built on first use."""
+    return str(binaries.crane(settings.from_environment(os.environ)))
 
 
 def free_port() -> int:
@@ -59,7 +64,7 @@ def registry(folder: pathlib.Path, http: dict[str, t.Any] | None = None, **confi
     (folder / "conf.yml").write_text(yaml.safe_dump(conf))
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
-            ["docker-registry", "serve", str(folder / "conf.yml")],
+            [str(need("docker-registry")), "serve", str(folder / "conf.yml")],
             stdout=log,
             stderr=log,
             env={**os.environ, "OTEL_TRACES_EXPORTER": "none"},
@@ -84,14 +89,15 @@ def _await(host: str, process: subprocess.Popen[bytes], log: pathlib.Path) -> No
     raise RuntimeError("docker-registry does not listen")
 
 
-def push(images: layouts.Images, host: str, *more: str, tags: t.Sequence[str] = layouts.TAGS) -> None:
+def push(images: Images, host: str, folder: pathlib.Path, *more: str, tags: t.Sequence[str] = TAGS) -> None:
     for tag in tags:
-        copy(f"oci:{images.folder}:{tag}", f"docker://{host}/team/app:{tag}", "--all", "--preserve-digests", *more)
+        source = images_of.write(images[tag], folder / f"layout-{tag}")
+        copy(source, f"docker://{host}/team/app:{tag}", "--all", "--preserve-digests", *more)
 
 
 def copy(source: str, target: str, *more: str) -> None:
     command = [
-        "skopeo",
+        str(need("skopeo")),
         "--insecure-policy",
         "copy",
         "-q",
@@ -105,34 +111,58 @@ def copy(source: str, target: str, *more: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> layouts.Images:
-    return layouts.build(tmp_path_factory.mktemp("layout"))
+def images() -> Images:
+    """A single image, indexes, one with attestations, one rebuilt with equal children; the same in every run."""
+    amd, arm = (
+        images_of.image([images_of.layer({"arch": arch.encode()})], {}, f"linux/{arch}") for arch in ("amd64", "arm64")
+    )
+    note = {"org.opencontainers.image.created": images_of.CREATED}
+    old = _with_history(images_of.image([images_of.layer({"arch": b"old"})], {}, "linux/amd64", docker=True))
+    return {
+        "amd64": amd,
+        "arm64": arm,
+        "single": amd,
+        "index": images_of.index([amd, arm]),
+        "attested": images_of.index([amd, images_of.attestation(amd)]),
+        "rebuilt": images_of.index([arm, amd], note),
+        "docker": old,
+    }
+
+
+def _with_history(image: images_of.Layout) -> images_of.Layout:
+    """Schema 1 is made of the history of an image."""
+    manifest = json.loads(image.content)
+    config = json.loads(image.blobs[manifest["config"]["digest"]])
+    body = json.dumps({**config, "history": [{"created": images_of.CREATED, "created_by": "test"}]}).encode()
+    digest = images_of.digest_of(body)
+    manifest["config"].update(digest=digest, size=len(body))
+    blobs = {**image.blobs, digest: body}
+    return dataclasses.replace(image, content=json.dumps(manifest).encode(), blobs=blobs)
 
 
 @pytest.fixture(scope="session")
-def anonymous(images: layouts.Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
-    with registry(tmp_path_factory.mktemp("anonymous") / "r") as host:
-        push(images, host)
-        copy(f"docker://{host}/team/app:single", f"docker://{host}/team/app:docker", "--format", "v2s2")
+def anonymous(images: Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
+    folder = tmp_path_factory.mktemp("anonymous")
+    with registry(folder / "r") as host:
+        push(images, host, folder, tags=[*TAGS, "docker"])
         copy(f"docker://{host}/team/app:index", f"docker://{host}/team/app:docker-list", "--all", "--format", "v2s2")
         copy(f"docker://{host}/team/app:docker", f"docker://{host}/team/app:schema1", "--format", "v2s1")
         yield host
 
 
 @pytest.fixture(scope="session")
-def htpasswd(images: layouts.Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
+def htpasswd(images: Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
     folder = tmp_path_factory.mktemp("htpasswd")
-    made = subprocess.run(["htpasswd", "-Bbn", "user", PASSWORD], check=True, capture_output=True, timeout=30)
-    (folder / "htpasswd").write_bytes(made.stdout)
+    (folder / "htpasswd").write_text(HTPASSWD)
     auth = {"htpasswd": {"realm": "Registry Realm", "path": str(folder / "htpasswd")}}
     with registry(folder / "r", auth=auth) as host:
-        push(images, host, "--dest-creds", f"user:{PASSWORD}", tags=["index"])
+        push(images, host, folder, "--dest-creds", f"user:{PASSWORD}", tags=["index"])
         yield host
 
 
 @pytest.fixture(scope="session")
 def token_registry(
-    images: layouts.Images, tmp_path_factory: pytest.TempPathFactory
+    images: Images, tmp_path_factory: pytest.TempPathFactory
 ) -> t.Iterator[tuple[str, tokens.TokenServer]]:
     folder = tmp_path_factory.mktemp("token")
     authority = tokens.TokenServer("user", PASSWORD)
@@ -147,12 +177,12 @@ def token_registry(
             }
         }
         with registry(folder / "r", auth=auth) as host:
-            push(images, host, "--dest-creds", f"user:{PASSWORD}", tags=["index", "single"])
+            push(images, host, folder, "--dest-creds", f"user:{PASSWORD}", tags=["index", "single"])
             yield host, authority
 
 
 @pytest.fixture(scope="session")
-def private_ca(images: layouts.Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[tuple[str, str]]:
+def private_ca(images: Images, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[tuple[str, str]]:
     """A registry over TLS, and the path of the CA that signed it."""
     folder = tmp_path_factory.mktemp("tls")
     authority = trustme.CA()
@@ -162,7 +192,7 @@ def private_ca(images: layouts.Images, tmp_path_factory: pytest.TempPathFactory)
     leaf.cert_chain_pems[0].write_to_path(folder / "cert.pem")
     tls = {"certificate": str(folder / "cert.pem"), "key": str(folder / "key.pem")}
     with registry(folder / "r", http={"tls": tls}) as host:
-        push(images, host, tags=["index"])
+        push(images, host, folder, tags=["index"])
         yield host, str(folder / "ca.pem")
 
 
@@ -170,9 +200,3 @@ def private_ca(images: layouts.Images, tmp_path_factory: pytest.TempPathFactory)
 def pull_through(anonymous: str, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
     with registry(tmp_path_factory.mktemp("proxy") / "r", proxy={"remoteurl": f"http://{anonymous}"}) as host:
         yield host
-
-
-@pytest.fixture(autouse=True)
-def tools_are_there() -> None:
-    for name in ("docker-registry", "skopeo", "htpasswd"):
-        assert shutil.which(name), f"{name} is not installed; 'make setup' installs it"

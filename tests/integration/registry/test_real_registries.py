@@ -48,23 +48,23 @@ def test_crane_and_skopeo_say_the_same(anonymous, crane, tag):
 
 @pytest.mark.parametrize("tag", ["single", "index", "attested", "rebuilt"])
 def test_the_digest_is_that_of_the_layout(anonymous, images, tag):
-    assert one(f"{anonymous}/team/app:{tag}", **EVERY)["digest"] == images.digests[tag]
+    assert one(f"{anonymous}/team/app:{tag}", **EVERY)["digest"] == images[tag].digest
 
 
 def test_children_platform_and_config_of_an_index(anonymous, images):
     found = one(f"{anonymous}/team/app:index", platform="linux/arm64", resolve=["children", "config"], **EVERY)
     assert [(item["platform"], item["digest"]) for item in found["children"]] == [
-        ("linux/amd64", images.digests["amd64"]),
-        ("linux/arm64", images.digests["arm64"]),
+        ("linux/amd64", images["amd64"].digest),
+        ("linux/arm64", images["arm64"].digest),
     ]
-    assert found["platform_digest"] == images.digests["arm64"]
-    assert found["config_digest"] == images.digests["config arm64"]
+    assert found["platform_digest"] == images["arm64"].digest
+    assert found["config_digest"] == images["arm64"].config_digest
 
 
 def test_attestations_are_left_out_and_a_rebuilt_index_has_the_same_children(anonymous, images):
     references = [f"{anonymous}/team/app:{tag}" for tag in ("index", "attested", "rebuilt")]
     plain, attested, rebuilt = look_up(images=references, resolve=["children"], **EVERY)["images"]
-    assert [item["digest"] for item in attested["children"]] == [images.digests["amd64"]]
+    assert [item["digest"] for item in attested["children"]] == [images["amd64"].digest]
     assert plain["digest"] != rebuilt["digest"]
     assert sorted(item["digest"] for item in plain["children"]) == sorted(
         item["digest"] for item in rebuilt["children"]
@@ -90,8 +90,8 @@ def test_what_is_not_there_is_not_found(anonymous):
 
 
 def test_a_digest_can_be_looked_up(anonymous, images):
-    found = one(f"{anonymous}/team/app@{images.digests['index']}", **EVERY)
-    assert (found["digest"], found["tag"]) == (images.digests["index"], None)
+    found = one(f"{anonymous}/team/app@{images['index'].digest}", **EVERY)
+    assert (found["digest"], found["tag"]) == (images["index"].digest, None)
 
 
 def test_htpasswd(htpasswd, images):
@@ -100,7 +100,7 @@ def test_htpasswd(htpasswd, images):
     assert one(reference, username="user", password="wrong", **EVERY)["reason"] == "credential_rejected"
     config = {"auths": {htpasswd: {"username": "user", "password": PASSWORD}}}
     found = one(reference, auth_config=config, resolve=["children"], **EVERY)
-    assert (found["digest"], found["credential_source"]) == (images.digests["index"], "auth_config")
+    assert (found["digest"], found["credential_source"]) == (images["index"].digest, "auth_config")
     assert PASSWORD not in json.dumps(found, ensure_ascii=False)
 
 
@@ -112,24 +112,24 @@ def test_token_authentication(token_registry, images):
     before = len(authority.asked)
     references = [f"{host}/team/app:{tag}" for tag in ("index", "single")]
     found = look_up(images=references, username="user", password=PASSWORD, **EVERY)["images"]
-    assert [entry["digest"] for entry in found] == [images.digests["index"], images.digests["single"]]
+    assert [entry["digest"] for entry in found] == [images["index"].digest, images["single"].digest]
     assert len(authority.asked) == before + 1
 
 
 def test_a_private_ca(private_ca, images):
     host, ca = private_ca
     reference = f"{host}/team/app:index"
-    assert one(reference, registries=[{"prefix": host, "ca_cert": ca}], **EVERY)["digest"] == images.digests["index"]
+    assert one(reference, registries=[{"prefix": host, "ca_cert": ca}], **EVERY)["digest"] == images["index"].digest
     assert one(reference, registries=[{"prefix": host, "validate_certs": True}], **EVERY)["reason"] == "tls_error"
-    assert one(reference, registries=[{"prefix": host, "insecure": True}], **EVERY)["digest"] == images.digests["index"]
+    assert one(reference, registries=[{"prefix": host, "insecure": True}], **EVERY)["digest"] == images["index"].digest
 
 
 def test_a_pull_through_proxy_and_a_mirror(pull_through, anonymous, images):
-    assert one(f"{pull_through}/team/app:index", resolve=["children"], **EVERY)["digest"] == images.digests["index"]
+    assert one(f"{pull_through}/team/app:index", resolve=["children"], **EVERY)["digest"] == images["index"].digest
     registries = [{"prefix": "registry.example", "mirror": [{"location": pull_through}]}]
     found = one("registry.example/team/app:index", registries=registries, **EVERY)
-    assert (found["digest"], found["source_host"]) == (images.digests["index"], pull_through)
-    assert found["reference"] == f"registry.example/team/app@{images.digests['index']}"
+    assert (found["digest"], found["source_host"]) == (images["index"].digest, pull_through)
+    assert found["reference"] == f"registry.example/team/app@{images['index'].digest}"
 
 
 def test_a_hundred_references_to_one_image_are_one_head(anonymous):

@@ -52,7 +52,13 @@ def test_every_group_can_be_prepared():
     assert {measure.group for measure in catalog.MEASURES} == set(GROUPS)
 
 
-def test_what_is_compared_is_timed_in_the_same_group():
-    timed = {measure.name: measure for measure in catalog.MEASURES if measure.kind == "timed"}
+def test_what_is_compared_is_taken_in_the_same_group():
+    taken = {measure.name: measure for measure in catalog.MEASURES if measure.taken}
     for measure in catalog.MEASURES:
-        assert [timed[need].group for need in measure.needs] == [measure.group] * len(measure.needs)
+        assert [taken[need].group for need in measure.needs] == [measure.group] * len(measure.needs)
+
+
+def test_rates_are_compared_with_rates():
+    kinds = {measure.name: measure.kind for measure in catalog.MEASURES}
+    for measure in catalog.MEASURES:
+        assert len({kinds[need] for need in measure.needs}) == 1

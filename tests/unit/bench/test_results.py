@@ -60,6 +60,19 @@ def test_a_requirement_is_met_up_to_its_limit():
     assert results.is_met(None, {"ratio": 9.0, "value": 9.0}) is None
 
 
+def test_a_lower_bound_is_met_from_it_on():
+    limit = Limit("ratio", least=4.0)
+    assert results.is_met(limit, {"ratio": 4.0}) is True
+    assert results.is_met(limit, {"ratio": 3.999}) is False
+    assert results.required(Measure("x", "g", limit=limit)) == "ratio >= 4"
+
+
+def test_a_rate_has_its_own_unit_and_a_ratio_of_rates_none():
+    assert results.entry(Measure("ours", "g", kind="rate"), SAMPLES)["unit"] == "1/s"
+    versus = results.entry(Measure("x", "g", kind="ratio", of="theirs", against="ours"), SAMPLES)
+    assert (versus["value"], versus["unit"]) == (5.0, "ratio")
+
+
 def test_a_row_says_what_is_required_and_whether_it_was_met():
     measure = Measure("ours", "g", against="unit", limit=Limit("ratio", 1.5))
     row = dict(zip(results.HEADINGS, results.row(measure, results.entry(measure, SAMPLES)), strict=True))

@@ -20,8 +20,11 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.text.converters import to_bytes
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
-from ansible_collections.kubesteward.core.plugins.doc_fragments.cluster_auth import ModuleDocFragment
+from ansible_collections.kubesteward.core.plugins.doc_fragments import cluster_auth, registry_access
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import read_rules
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.lookup import ENTRY_KEYS
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
 from ansible_collections.kubesteward.core.plugins.modules import registry_digest
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     Reply,
@@ -30,6 +33,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
     index,
     look_up,
     manifest,
+    one,
     serving,
     sha256,
 )
@@ -118,6 +122,9 @@ def test_a_refused_credential_is_a_warning_of_ansible():
         ({"image": "a", "username": "u"}, "required together"),
         ({"image": "a", "timeout": 0}, "timeout is 0"),
         ({"image": "a", "deadline": -1}, "deadline is -1"),
+        ({"image": "a", "timeout": "inf"}, "timeout is inf"),
+        ({"image": "a", "timeout": "nan"}, "timeout is nan"),
+        ({"image": "a", "concurrency": 10000}, "at most 128"),
         ({"image": "a", "auth_file": "/nonexistent"}, "/nonexistent"),
         ({"image": "a", "registries": [{}]}, "registries[0]"),
         ({"image": "a", "platform": "linux"}, "platform"),
@@ -141,12 +148,22 @@ def test_wrong_options_are_told(args, what):
         ({"image": "a", "pull_secrets": [{"name": "x"}]}, "'pull_secrets'"),
         ({"image": "a", "platform": 5}, "'platform'"),
         ({"image": "a", "platform": "x"}, "platform 'x'"),
+        ({"image": "a", "expect": "sha256:x"}, "'expect' of the entry must be a list"),
+        ({"image": "a", "resolve": ["x"]}, "'resolve' of the entry has 'x'"),
+        ({"image": "a", "verify": "perhaps"}, "'verify' of the entry must be true or false"),
     ],
 )
 def test_a_wrong_entry_is_told_in_its_place(item, what):
     (entry,) = look_up(images=[item])["images"]
     assert (entry["state"], entry["reason"]) == ("unknown", "invalid_reference")
     assert what in entry["msg"]
+
+
+@pytest.mark.parametrize(("verify", "asked"), [("False", 1), ("no", 1), (None, 1), ("true", 2), (True, 2)])
+def test_verify_may_be_what_a_template_made_of_it(verify, asked):
+    with serving(GOOD) as server:
+        look_up(images=[{"image": f"{server.host}/app:t", "verify": verify}])
+        assert len(server.asked) == asked
 
 
 def test_a_platform_without_a_child_is_a_warning_that_lists_what_there_is():
@@ -164,7 +181,8 @@ def test_a_single_image_is_its_own_platform():
 
 def test_documentation_and_argument_spec_agree():
     documented = yaml.safe_load(registry_digest.DOCUMENTATION)["options"]
-    documented.update(yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"])
+    for fragment in (cluster_auth, registry_access):
+        documented.update(yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"])
     spec = registry_digest.argument_spec()
     assert set(documented) == set(spec)
     for name, option in spec.items():
@@ -187,6 +205,45 @@ def test_every_example_has_known_options():
     assert len(tasks) > 5
     for task in tasks:
         assert set(task) <= set(spec)
+        for entry in task.get("images", ()):
+            assert isinstance(entry, str) or set(entry) <= ENTRY_KEYS
+
+
+def test_every_kind_of_registry_has_an_example_that_is_a_legal_call():
+    """Docker Hub, GHCR, ECR, Quay, a private registry with its own CA, a mirror."""
+    tasks = [task.get("kubesteward.core.registry_digest", {}) for task in yaml.safe_load(registry_digest.EXAMPLES)]
+    images = [
+        (task, entry["image"] if isinstance(entry, dict) else entry)
+        for task in tasks
+        for entry in [*task.get("images", ()), *([task["image"]] if "image" in task else [])]
+        if "{{" not in str(entry) or isinstance(entry, dict)
+    ]
+    hosts = {parse(image).registry.partition(":")[0] for _task, image in images}
+    assert hosts >= {"registry-1.docker.io", "ghcr.io", "quay.io", "registry.example.com"}
+    assert any(host.endswith(".amazonaws.com") for host in hosts)
+    rules = [(image, rule) for task, image in images for rule in task.get("registries", ())]
+    assert all(read_rules([rule]) for _image, rule in rules)
+    assert any(rule.get("ca_cert") and image.startswith(rule["prefix"]) for image, rule in rules)
+    assert any(rule.get("mirror") for _image, rule in rules)
+
+
+@pytest.mark.parametrize("key", sorted(ENTRY_KEYS))
+def test_every_key_of_an_entry_is_explained(key):
+    (option,) = [yaml.safe_load(registry_digest.DOCUMENTATION)["options"]["images"]]
+    assert any(line.startswith(f"C({key})") for line in option["description"])
+
+
+def test_every_key_of_a_result_is_documented():
+    documented = set(yaml.safe_load(registry_digest.RETURN)) | {"changed", "state", "msg", "failed"}
+    with serving(GOOD) as server:
+        item = {"image": f"{server.host}/app:i", "verify": True, "resolve": ["children", "config"]}
+        (full,) = look_up(images=[{**item, "platform": "linux/amd64"}])["images"]
+        single = look_up(image=f"{server.host}/app:t")
+        unknown = one(f"{server.host}/app:none")
+    invalid = one("UPPER")
+    assert full["pullable"] is True
+    for result in (full, single, unknown, invalid):
+        assert set(result) <= documented
 
 
 def test_importing_the_module_imports_neither_requests_nor_kubernetes():

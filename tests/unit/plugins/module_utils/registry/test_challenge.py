@@ -3,17 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import challenge as ch
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
-
-LONG = settings(max_examples=2000 if os.environ.get("KUBESTEWARD_LONG") else 200, deadline=None)
 
 
 def test_F1_a_challenge_without_service_gives_a_token_request_without_it():
@@ -159,7 +155,6 @@ def test_answers_without_a_usable_token(body):
     assert ch.read_token(body) is None
 
 
-@LONG
 @given(st.text(max_size=300) | st.text('Bearer Basic realm="https://x",\\= ', max_size=200))
 def test_any_header_parses_without_an_unexpected_exception(header):
     for item in ch.parse(header):
@@ -178,7 +173,6 @@ token_text = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
 value_text = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
 
 
-@LONG
 @given(
     st.lists(
         st.tuples(token_text, st.dictionaries(token_text, value_text, min_size=1, max_size=3)), min_size=1, max_size=3

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
@@ -20,7 +19,6 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.credenti
     read_secret,
 )
 
-LONG = settings(max_examples=2000 if os.environ.get("KUBESTEWARD_LONG") else 200, deadline=None)
 MARKER = "m4rk3r-s3cret"
 
 
@@ -181,7 +179,6 @@ json_value = st.recursive(
 )
 
 
-@LONG
 @given(json_value, st.sampled_from(["h", "h:1", "[::1]:5", "registry-1.docker.io"]))
 def test_any_json_is_read_without_an_unexpected_exception(data, host):
     read = read_config(json.dumps(data), "src")
@@ -191,7 +188,6 @@ def test_any_json_is_read_without_an_unexpected_exception(data, host):
     helper_for(read, host)
 
 
-@LONG
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_without_an_unexpected_exception(data):
     read_config(data, "src")

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -19,8 +18,6 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest
     pick,
     read_manifest,
 )
-
-LONG = settings(max_examples=2000 if os.environ.get("KUBESTEWARD_LONG") else 200, deadline=None)
 
 
 def children(*platforms):
@@ -100,7 +97,6 @@ json_value = st.recursive(
 )
 
 
-@LONG
 @given(json_value, st.sampled_from(["", "application/json", SCHEMA_1]))
 def test_any_json_is_a_manifest_or_refused(data, media_type):
     try:
@@ -114,7 +110,6 @@ part = st.text("armhfx86v0123456789", min_size=1, max_size=8) | st.sampled_from(
 )
 
 
-@LONG
 @given(st.lists(part, min_size=2, max_size=3))
 def test_the_spelling_of_a_platform_is_stable(parts):
     once = normal_platform("/".join(parts))

@@ -3,16 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import LONGEST, pause_asked
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import Response
 
-LONG = settings(max_examples=2000 if os.environ.get("KUBESTEWARD_LONG") else 200, deadline=None)
 NOW = 1_700_000_000.0
 
 
@@ -45,7 +42,6 @@ def test_every_form_of_a_pause_is_understood(header, body, seconds):
     assert found == (seconds if seconds is None else pytest.approx(seconds))
 
 
-@LONG
 @given(
     st.text(max_size=60) | st.text("0123456789.hmsuµn ", max_size=20),
     st.binary(max_size=80) | st.text(max_size=40).map(str.encode),

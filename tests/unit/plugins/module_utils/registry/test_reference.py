@@ -3,17 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import os
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, is_digest, parse
 
-LONG = settings(max_examples=2000 if os.environ.get("KUBESTEWARD_LONG") else 200, deadline=None)
 D = "sha256:" + "a" * 64
 D512 = "sha512:" + "b" * 128
 
@@ -129,7 +127,6 @@ digest = st.one_of(
 )
 
 
-@LONG
 @given(domain, st.lists(component, min_size=2, max_size=4), st.none() | tag, st.none() | digest)
 def test_parse_and_print_are_inverse(host, parts, tag_text, digest_text):
     if tag_text is None and digest_text is None:
@@ -138,7 +135,6 @@ def test_parse_and_print_are_inverse(host, parts, tag_text, digest_text):
     assert parse(str(reference)) == reference
 
 
-@LONG
 @given(st.text(max_size=80) | st.text("abA:/@.-_[]0123456789", max_size=80))
 def test_any_text_parses_to_what_prints_the_same_or_is_refused(text):
     try:

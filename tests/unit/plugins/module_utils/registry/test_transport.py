@@ -9,7 +9,7 @@ import pytest
 import urllib3.exceptions
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import transport
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import failures, transport
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import _tls_for
 
@@ -75,4 +75,4 @@ def test_a_proxy_of_the_environment_that_is_no_url_is_told(monkeypatch):
     ],
 )
 def test_what_went_wrong_is_said_in_words(cause, text):
-    assert text in transport._connection_text(transport._causes(cause))
+    assert text in failures.connection_text(failures.causes(cause))

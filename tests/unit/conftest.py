@@ -1,0 +1,15 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many examples a property test tries: `make test-long` sets KUBESTEWARD_LONG."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# no deadline for one example: a busy machine would make it fail
+settings.register_profile("quick", max_examples=200, deadline=None)
+settings.register_profile("long", max_examples=2000, deadline=None)
+settings.load_profile("long" if os.environ.get("KUBESTEWARD_LONG") else "quick")
