@@ -40,6 +40,8 @@ def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: 
         seen = snapshot.read_targets(cluster, namespace, [target])
     else:
         seen = snapshot.read_targets(cluster, namespace, [snapshot.Target("Start")])
+        if not seen.starts:
+            snapshot.require_namespace(cluster, namespace)
         wanted = _select(seen.starts, params, done)
     applier = _Applier(cluster, namespace, seen, check_mode, now, done)
     for start in wanted:

@@ -26,6 +26,7 @@ INSTALL_GROUP = "install.sios.nginx.testing/v1"
 #: (apiVersion, kind) -> plural name in the API's paths
 RESOURCES = {
     ("v1", "Event"): "events",
+    ("v1", "Namespace"): "namespaces",
     ("v1", "Node"): "nodes",
     ("v1", "Pod"): "pods",
     ("v1", "Secret"): "secrets",

@@ -301,6 +301,8 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
         raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
     update, others = _update(params, reader)
     seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
+    if not (seen.workloads or seen.starts or update or params.get("update")):
+        snapshot.require_namespace(reader, params["namespace"])
     spec = (update or {}).get("spec") or {}
     found = inventory.containers(seen, _policy(params, spec), params["namespace"])
     inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())

@@ -40,6 +40,8 @@ options:
         the top-level digest is read, whatever C(resolve) and C(verify) say.
       - C(verify), a boolean, asks for the digest that was found by itself, with the same credentials and without an
         anonymous try after a refusal, as a node would pull it. The answer is RV(images[].pullable).
+      - C(compare), digests of the same repository, reads what those consist of, too, where the tag names none of
+        C(expect). The answer is RV(images[].compared).
       - One entry that cannot be looked up fails neither the others nor the module.
     type: list
     elements: raw
@@ -181,6 +183,10 @@ pullable:
   description: Whether the digest can be pulled with these credentials, as a node would.
   returned: with C(verify) in an entry of O(images), unless C(expect) has the digest
   type: bool
+compared:
+  description: For each digest of C(compare) that the registry has, the digests of its images without attestations.
+  returned: with C(compare) in an entry of O(images), unless C(expect) has the digest
+  type: dict
 pullable_msg:
   description: Why it cannot be pulled, null where it can.
   returned: with RV(pullable)

@@ -12,6 +12,7 @@ import pytest
 from integration.passes import Shop, writes
 
 import testbed
+from testbed import images
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
@@ -84,6 +85,30 @@ def test_an_unchanged_pass_makes_no_write_and_reports_no_change(running, audit):
     done = running.run("start")
     assert done.changed == 0, done.output
     assert writes(audit.since(mark, namespace=running.namespace)) == []
+
+
+def test_an_index_pushed_again_with_the_same_images_rolls_nothing(shop, audit):
+    name, text = f"{shop.repository}:latest", f"v1 {shop.repository}"
+    one = images.web_image(text)
+    first = images.push(images.index_image([one]), name)
+    shop.apply(shop.start(), shop.update())
+    shop.run("start")
+    shop.settled()
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
+    second = images.push(images.index_image([one], attestations=True, annotations={"example.com/build": "2"}), name)
+    assert second != first
+    before = shop.get("start")["spec"]
+    shop.run("update")
+    assert shop.verdicts() == {"sample-sample": "current/index_changed_only"}
+    assert shop.get("start")["spec"] == before
+    mark = audit.mark()
+    assert shop.run("update").changed == 0
+    assert writes(audit.since(mark, namespace=shop.namespace)) == []
+    third = images.push(images.index_image([images.web_image(f"v2 {shop.repository}")]), name)
+    shop.run("update")
+    shop.settled()
+    assert shop.running() == {third}
 
 
 def test_check_mode_predicts_the_run_and_writes_nothing(running, audit):

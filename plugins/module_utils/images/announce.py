@@ -16,16 +16,22 @@ Object = dict[str, t.Any]
 _COMPONENT = "kubesteward"
 
 
-def events(
-    update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]
-) -> list[Object]:
-    """What is new in this pass, {`reason`, `type`, `message`, `about`}; an unchanged pass has none."""
+def roll_events(rolled: t.Sequence[Object]) -> list[Object]:
+    """One Event on its workload for each container that was rolled."""
     found: list[Object] = []
     for roll in rolled:
         name = status.workload_name(roll["workload"])
         message = f"{name} {roll['container']}: {roll['from']} -> {roll['to']}"
         about = {key: value for key, value in roll["workload"].items() if key in ("kind", "name", "api_version", "uid")}
         found.append({"reason": "ImageRolled", "type": "Normal", "message": message, "about": about})
+    return found
+
+
+def events(
+    update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]
+) -> list[Object]:
+    """What is new in this pass, {`reason`, `type`, `message`, `about`}; an unchanged pass has none."""
+    found = roll_events(rolled)
     if update is None:
         return found
     about = {"kind": "Update", "name": update["metadata"]["name"], "api_version": INSTALL_GROUP}

@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
-from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events
+from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events, roll_events
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide, limit
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
@@ -88,10 +88,13 @@ def carry_out(cluster: Cluster, namespace: str, judged: Judged, now: str, dry_ru
 
 
 def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dry_run: bool) -> str | None:
-    """Patch one owner; returns what was in the way, where somebody else's edits were."""
+    """Patch one owner; returns what was in the way, where somebody else's edits were.
+
+    :raises ApiError: the patch is refused for another reason
+    """
     target = Reference(roll.owner["api_version"], roll.owner["kind"], namespace, roll.owner["name"])
     problem = f"{target} was edited while this pass looked at it; the next pass looks again"
-    for _attempt in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         live = cluster.get(target.api_version, target.kind, target.namespace, target.name)
         operations = rollout.patch(roll, live, now) if live else None
         if operations is None:
@@ -100,7 +103,8 @@ def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dr
             cluster.json_patch(target, operations, dry_run=dry_run)
             return None
         except ApiError as exc:
-            if not exc.changed_meanwhile:
+            # a test that fails on fresh data again and again is none: the API server will not have the object so
+            if not exc.changed_meanwhile or (exc.status == 422 and attempt == ATTEMPTS - 1):
                 raise
             problem = str(exc)
     return problem
@@ -165,6 +169,7 @@ def _update(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any]) -> 
 
 
 def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status, now: str) -> None:
+    told = events(done.update, before, done.judged, done.rolled)
     try:
         if done.update and done.status is not None and done.wrote_status:
             write_status(cluster, done.update, done.status, now)
@@ -172,7 +177,8 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
         # the Update may have been deleted while its pass ran: then nobody is left to tell
         if exc.status != 404:
             done.errors.append(str(exc))
-    told = events(done.update, before, done.judged, done.rolled)
+        # what the status does not remember would be told in every pass
+        told = roll_events(done.rolled)
     done.warnings += post_events(cluster, namespace, told, now)
     if done.update and done.deleted:
         try:

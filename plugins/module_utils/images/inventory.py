@@ -169,10 +169,13 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
                 "expect": set(),
                 "resolve": {"children"},
                 "verify": True,
+                "compare": set(),
             },
         )
         for item in container["running"]:
             entry["expect"].add(item["digest"] if item["id_kind"] == "manifest" else "")
+            if item["id_kind"] == "manifest":
+                entry["compare"].add(item["digest"])
             if item["id_kind"] == "config":
                 entry["resolve"].add("config")
         if "config" in entry["resolve"] and container["platforms"]:
@@ -182,6 +185,7 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
             **entry,
             "expect": sorted(entry["expect"]) if len(entry["expect"]) == 1 and "" not in entry["expect"] else [],
             "resolve": sorted(entry["resolve"]),
+            "compare": sorted(entry["compare"]),
         }
         for entry in entries.values()
     ]

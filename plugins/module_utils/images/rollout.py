@@ -131,18 +131,26 @@ def _escape(key: str) -> str:
 
 
 def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Operation]:
-    """The JSON patch that puts the followed references back and removes our annotation; empty where there is none.
+    """The JSON patch that puts the followed references back and removes their annotation; empty where there is none.
 
-    :param paths: container name -> its place in the object
+    :param paths: container name -> its place in the object; what is remembered of other containers stays
     """
-    if follows.ANNOTATION not in (obj["metadata"].get("annotations") or {}):
+    text = (obj["metadata"].get("annotations") or {}).get(follows.ANNOTATION)
+    if text is None:
+        return []
+    entries = follows.read(obj)
+    kept = {name: entry for name, entry in entries.items() if name not in paths}
+    if entries and len(kept) == len(entries):
         return []
     operations: list[Operation] = []
-    for name, entry in follows.read(obj).items():
+    for name, entry in entries.items():
         path = paths.get(name)
         image = (_lookup(obj, path) or {}).get("image") if path else None
         if path and image and entry.holds_for(image):
             operations.append({"op": "test", "path": f"{path}/image", "value": image})
             operations.append({"op": "replace", "path": f"{path}/image", "value": entry.reference})
     pointer = f"/metadata/annotations/{_escape(follows.ANNOTATION)}"
+    operations.append({"op": "test", "path": pointer, "value": text})
+    if kept:
+        return [*operations, {"op": "replace", "path": pointer, "value": follows.render(kept)}]
     return [*operations, {"op": "remove", "path": pointer}]

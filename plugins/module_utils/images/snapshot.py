@@ -116,7 +116,35 @@ def read_targets(reader: Reader, namespace: str, targets: t.Sequence[Target]) ->
         found, absent = _find(reader, namespace, api_version, kind, [x for x in wanted if x.kind == kind])
         missing += absent
         workloads.update({(kind, item["metadata"]["name"]): item for item in found})
+    starts += _owning_starts(reader, namespace, workloads.values(), starts)
     return _with_pods(reader, namespace, Snapshot(tuple(starts), tuple(workloads.values()), missing=tuple(missing)))
+
+
+def _owning_starts(
+    reader: Reader, namespace: str, workloads: t.Iterable[Object], known: t.Sequence[Object]
+) -> list[Object]:
+    """Starts that control a Deployment which was asked for by itself: they are what a roll patches."""
+    uids = {start["metadata"]["uid"] for start in known}
+    controllers = [controller_of(workload) or {} for workload in workloads]
+    wanted = {owner["uid"] for owner in controllers if owner.get("kind") == "Start"} - uids
+    if not wanted:
+        return []
+    return [start for start in reader.find(INSTALL_GROUP, "Start", namespace) if start["metadata"]["uid"] in wanted]
+
+
+def require_namespace(reader: Reader, namespace: str) -> None:
+    """Tell a namespace with nothing in it from one that does not exist, most likely a slip of the pen.
+
+    :raises StewardError: there is no such namespace
+    """
+    try:
+        found = reader.get("v1", "Namespace", None, namespace)
+    except ApiError as exc:
+        if exc.status in (401, 403):
+            return
+        raise
+    if found is None:
+        raise StewardError(f"There is no namespace {namespace} in this cluster")
 
 
 def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | None) -> Snapshot:

@@ -111,22 +111,34 @@ def _compare(container: Container, published: Published) -> Verdict:
         return _inconclusive(undecided[0], published)
     if pods["content"]:
         return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
+    if pods["index"]:
+        return Verdict(CURRENT, "index_changed_only", f"{candidate} is another index of the images that the Pods run")
     if pods["child"]:
         return Verdict(CURRENT, "platform_equal", f"the Pods run their platform's image of {candidate}")
     return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
 
 
 def _match(item: t.Mapping[str, t.Any], published: Published) -> str:
-    """How one running image relates to what is published: `top`, `child`, `content`, `other` or `undecided`."""
+    """How one running image relates to what is published: `top`, `child`, `index`, `content`, `other`, `undecided`."""
     kind, digest = item["id_kind"], item["digest"]
     if kind == "manifest":
         if digest == published["digest"]:
             return "top"
         if any(digest == child["digest"] for child in published.get("children") or ()):
             return "child"
-        return "other" if _children_are_known(published) else "undecided"
+        if _has_the_same_images(digest, published):
+            return "index"
+        # what cannot be pulled is held anyway, so its children need not be known
+        return "other" if _children_are_known(published) or published.get("pullable") is False else "undecided"
     # a local ID is the digest of a config: it says nothing about manifests, and a different one may still be the same
     return "content" if kind == "config" and digest == published.get("config_digest") else "undecided"
+
+
+def _has_the_same_images(digest: str, published: Published) -> bool:
+    """True where an index was pushed again with the same images: in another order, or with other attestations."""
+    running = (published.get("compared") or {}).get(digest)
+    children = [child["digest"] for child in published.get("children") or ()] or [published["digest"]]
+    return bool(running) and set(running) == set(children)
 
 
 def _children_are_known(published: Published) -> bool:

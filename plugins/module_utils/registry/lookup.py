@@ -22,9 +22,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts im
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import parse_platform, pick
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, parse
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Found, Place, Query, Wanted
 
-ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify"})
+ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify", "compare"})
 RESOLVE = ("children", "config")
 
 
@@ -52,6 +52,7 @@ class Entry:
     :ivar resolve: what to read beside the top-level digest; None where the module's option says it
     :ivar expect: digests for which nothing more has to be read, or verified
     :ivar verify: prove that another digest can be pulled with these credentials
+    :ivar compare: digests whose children are to be read too, where the tag names none of `expect`
     """
 
     image: str
@@ -60,6 +61,7 @@ class Entry:
     resolve: tuple[str, ...] | None = None
     expect: frozenset[str] = frozenset()
     verify: bool = False
+    compare: frozenset[str] = frozenset()
     reference: Reference | None = None
     error: StewardError | None = None
     query: Query | None = None
@@ -89,6 +91,7 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         entry.resolve = _texts(data, "resolve", RESOLVE)
         entry.expect = frozenset(_texts(data, "expect") or ())
         entry.verify = _truth(data, "verify")
+        entry.compare = frozenset(_texts(data, "compare") or ())
     except StewardError as exc:
         entry.error = exc
     return entry
@@ -182,6 +185,7 @@ def _wanted(group: t.Sequence[Entry], settings: Settings) -> Wanted:
         platforms=() if None in platforms else tuple(named),
         expect=frozenset.intersection(*(entry.expect for entry in group)),
         verify=any(entry.verify for entry in group),
+        compare=frozenset().union(*(entry.compare for entry in group)),
     )
 
 
@@ -239,11 +243,19 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
     elif job is not None and job.found is not None and entry.reference is not None:
         result.update(state="found", digest=job.found.digest, media_type=job.found.media_type)
         result["reference"] = entry.reference.at(job.found.digest)
-        if job.found.pullable is not None:
-            result.update(pullable=job.found.pullable, pullable_msg=job.found.pullable_msg)
+        result.update(_proofs(job.found))
         if job.found.facts is not None:
             result.update(_facts(entry, job.found.digest, job.found.facts, settings, warnings))
     result["warnings"] = list(dict.fromkeys(warnings))
+    return result
+
+
+def _proofs(found: Found) -> dict[str, t.Any]:
+    result: dict[str, t.Any] = {}
+    if found.pullable is not None:
+        result.update(pullable=found.pullable, pullable_msg=found.pullable_msg)
+    if found.compared:
+        result["compared"] = {digest: list(images) for digest, images in found.compared.items()}
     return result
 
 

@@ -27,6 +27,8 @@ MAX_TOKEN_BODY = 1024 * 1024
 USER_AGENT = "kubesteward"
 # Pulls that a registry still grants below which nothing optional is asked.
 RATE_RESERVE = 5
+# Digests that one look-up compares with what is published; a workload runs one or two.
+MAX_COMPARED = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Wanted:
     :ivar platforms: those whose config digest is wanted
     :ivar expect: digests for which nothing more is read
     :ivar verify: prove that any other digest can be pulled
+    :ivar compare: digests of the repository whose children are wanted too
     """
 
     children: bool = False
@@ -60,6 +63,7 @@ class Wanted:
     platforms: tuple[str, ...] = ()
     expect: frozenset[str] = frozenset()
     verify: bool = False
+    compare: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass
@@ -86,13 +90,18 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The answer to a query; `pullable` is None where nobody asked, `pullable_msg` says why it is not."""
+    """The answer to a query.
+
+    :ivar pullable: None where nobody asked; `pullable_msg` says why it is not
+    :ivar compared: digest -> digests of its images, of those of `Wanted.compare` that the registry still has
+    """
 
     digest: str
     media_type: str
     facts: facts.Facts | None = None
     pullable: bool | None = None
     pullable_msg: str | None = None
+    compared: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 class Resolver:
@@ -152,7 +161,8 @@ class Resolver:
         found = Found(head.digest, head.media_type)
         if wanted.verify:
             found = self._verified(found, scheme, place, trace)
-        if not (wanted.children or wanted.config):
+        # what cannot be pulled cannot be read by its digest either
+        if found.pullable is False or not (wanted.children or wanted.config):
             return found
         if trace.ratelimit_remaining is not None and trace.ratelimit_remaining < RATE_RESERVE:
             trace.warnings.append(
@@ -160,7 +170,22 @@ class Resolver:
             )
             return found
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
-        return dataclasses.replace(found, media_type=read.media_type, facts=read)
+        compared = self._compared(wanted.compare - {head.digest}, asking, endpoint.repository)
+        return dataclasses.replace(found, media_type=read.media_type, facts=read, compared=compared)
+
+    def _compared(self, digests: t.Iterable[str], asking: _Asking, repository: str) -> dict[str, tuple[str, ...]]:
+        """What digests of the repository consist of; one that cannot be read is left out."""
+        compared = {}
+        for digest in sorted(digests)[:MAX_COMPARED]:
+            try:
+                read = asking.run(facts.gather(repository, protocol.Head(digest, ""), False, (), self.cache))
+            except StewardError as exc:
+                # gone from the registry or malformed says nothing; no answer now leaves the whole look-up undecided
+                if exc.reason in ("unreachable", "rate_limited", "tls_error"):
+                    raise
+                continue
+            compared[digest] = (digest,) if read.children is None else tuple(child.digest for child in read.children)
+        return compared
 
     def _verified(self, found: Found, scheme: str, place: Place, trace: Trace) -> Found:
         """Ask for the digest itself as the kubelet would: with these credentials, not anonymously after a refusal."""

@@ -147,3 +147,16 @@ def test_all_tags_are_listed(token_registry, images):
     finally:
         client.close()
     assert sorted(found) == ["index", "single"]
+
+
+def test_an_index_is_compared_with_the_one_before(anonymous, images):
+    before = images["index"].digest
+    asked = {"image": f"{anonymous}/team/app:rebuilt", "resolve": ["children"], "verify": True, "compare": [before]}
+    found = one(asked, **EVERY)
+    assert found["pullable"] is True
+    assert found["digest"] != before
+    assert set(found["compared"][before]) == {child["digest"] for child in found["children"]}
+    single = one({**asked, "image": f"{anonymous}/team/app:single", "compare": [f"sha256:{'0' * 64}"]}, **EVERY)
+    assert "compared" not in single
+    expected = one({**asked, "image": f"{anonymous}/team/app:index", "expect": [before]}, **EVERY)
+    assert (expected["requests_made"], "compared" in expected) == (1, False)

@@ -10,7 +10,7 @@ import re
 import pytest
 
 READ = {
-    ("", "v1"): {"Event", "Node", "Pod", "Secret", "ServiceAccount"},
+    ("", "v1"): {"Event", "Namespace", "Node", "Pod", "Secret", "ServiceAccount"},
     ("apps", "v1"): {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
     ("batch", "v1"): {"CronJob", "Job"},
     ("install.sios.nginx.testing", "v1"): {"Start", "Update"},

@@ -121,3 +121,15 @@ def test_nodes_are_read_only_for_local_ids(cluster):
     result = look(cluster, name="pod-web")
     assert result["containers"][0]["platforms"] == ["linux/arm64"]
     assert result["lookups"][0]["platform"] == "linux/arm64"
+
+
+def test_a_namespace_that_does_not_exist_is_an_error(cluster):
+    with pytest.raises(StewardError, match="There is no namespace shpo"):
+        look(cluster, namespace="shpo", starts=True)
+
+
+def test_the_deployment_of_a_start_belongs_to_it_however_it_was_asked_for(cluster):
+    result = look(cluster, workloads=[{"kind": "Deployment", "name": "nginx-sample"}])
+    assert [(item["workload"]["owner"]["kind"], item["controller"]) for item in result["containers"]] == [
+        ("Start", None)
+    ]

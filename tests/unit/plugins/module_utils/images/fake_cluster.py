@@ -61,6 +61,7 @@ class FakeCluster:
         self._status = jsonschema.Draft202012Validator(status_schema())
         self._ours: dict[Key, set[str]] = {}
         self._version = 10_000
+        self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": builders.NAMESPACE}})
         for item in objects:
             self.put(item)
 

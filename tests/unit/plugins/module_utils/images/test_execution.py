@@ -166,13 +166,12 @@ def test_a_conflict_is_tried_again_on_fresh_data(code):
     assert set(cluster.read("Deployment", "a")["metadata"]["annotations"]) == {"other", follow.ANNOTATION}
 
 
-@pytest.mark.parametrize("code", [409, 422])
-def test_a_conflict_that_lasts_is_held_after_some_attempts(code):
+def test_a_conflict_that_lasts_is_held_after_some_attempts():
     cluster = cluster_of("a", "b")
 
     def interfere(verb, target):
         if verb == "patch" and target.name == "a":
-            raise ApiError("edited meanwhile", code)
+            raise ApiError("edited meanwhile", 409)
 
     cluster.before_write = interfere
     done = run(cluster, PUSHED)
@@ -183,6 +182,33 @@ def test_a_conflict_that_lasts_is_held_after_some_attempts(code):
         ("conflict", "edited meanwhile"),
         ("digest_differs", f"{IMAGE} now names {I2}"),
     ]
+
+
+def test_what_the_api_server_will_not_have_is_an_error_and_no_conflict():
+    cluster = cluster_of("a", "b")
+
+    def refuse(verb, target):
+        if verb == "patch" and target.name == "a":
+            raise ApiError("denied by a policy", 422)
+
+    cluster.before_write = refuse
+    done = run(cluster, PUSHED)
+    assert done.errors == ["denied by a policy"]
+    assert image(cluster, "b") == at(I2)
+    assert [v.reason for _c, v in done.judged] == ["digest_differs", "digest_differs"]
+
+
+def test_what_the_status_cannot_remember_is_not_told_again_and_again():
+    cluster = cluster_of("a", suspend=True)
+
+    def refuse(verb, target):
+        if verb == "status":
+            raise ApiError("no room", 500)
+
+    cluster.before_write = refuse
+    for _ in range(2):
+        assert run(cluster, PUSHED).errors == ["no room"]
+    assert cluster.events == []
 
 
 def edit_image(obj):

@@ -279,3 +279,14 @@ def test_a_plan_goes_to_the_top_level_digest():
     found = {**found, "running": [{"image_id": "x", "digest": I1, "id_kind": "manifest", "pods": 1, "ready": 1}]}
     (roll,) = rollout.plan([(found, verdict.decide(found, entry))])
     assert roll.changes[0].after == TARGET
+
+
+def test_release_of_some_containers_keeps_what_is_remembered_of_the_others():
+    pinned = f"{REPOSITORY}@{I2}"
+    containers = [container("one", pinned), container("two", pinned)]
+    live = workload(containers=containers, annotations=annotation(one=followed(I2), two=followed(I2)))
+    operations = rollout.release(live, {"one": "/spec/template/spec/containers/0"})
+    after = jsonpatch.apply_patch(live, operations)
+    assert [item["image"] for item in after["spec"]["template"]["spec"]["containers"]] == [IMAGE, pinned]
+    assert set(follow.read(after)) == {"two"}
+    assert rollout.release(after, {"one": "/spec/template/spec/containers/0"}) == []

@@ -172,6 +172,37 @@ def test_B5_the_pod_has_the_index_and_the_registry_a_child_of_it():
     assert judged(running(at(I1)), entry) == ("current", "digest_equal")
 
 
+@pytest.mark.parametrize("images", [(P1, P2), (P2, P1)])
+def test_B6_an_index_pushed_again_with_the_same_images_rolls_nothing(images):
+    entry = published(I2, children=(P1, P2), compared={I1: list(images)})
+    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
+
+
+def test_B6_an_index_with_one_other_image_rolls():
+    entry = published(I2, children=(P1, Q2), compared={I1: [P1, P2]})
+    assert judged(running(at(I1)), entry) == ("stale", "digest_differs")
+
+
+def test_B12_only_the_attestations_changed():
+    # registry_digest leaves attestations out of children and of what it compares
+    entry = published(I2, children=(P1,), compared={I1: [P1]})
+    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
+
+
+def test_B6_an_index_around_the_one_image_that_was_pushed_alone():
+    entry = published(P1, children=(), compared={I1: [P1]})
+    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
+
+
+def test_what_is_gone_from_the_registry_is_no_reason_to_stay():
+    assert judged(running(at(I1)), pushed(compared={})) == ("stale", "digest_differs")
+
+
+def test_C15_a_digest_that_cannot_be_pulled_is_held_though_its_children_were_not_read():
+    entry = published(I2, children=None, pullable=False, pullable_msg="404")
+    assert judged(running(at(I1)), entry) == ("stale", "not_pullable")
+
+
 def test_B8_the_candidate_is_the_index_and_not_a_child():
     result = verdict.decide(running(at(P1), at(P2)), pushed(platform_digest=Q1))
     assert (result.reason, result.candidate) == ("digest_differs", I2)
