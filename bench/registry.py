@@ -41,7 +41,12 @@ Pushed = t.Sequence[tuple[str, str]]
 
 @contextlib.contextmanager
 def prepared(bed: Testbed) -> t.Iterator[dict[str, t.Any]]:
-    """What is run, by name, over a registry that holds the images."""
+    """What is run, by name, over a registry that holds the images.
+
+    :raises BenchError: a program is missing
+    """
+    if shutil.which("wrk") is None:
+        raise BenchError("There is no wrk: install the Debian package wrk.")
     with step(f"{MANY} images in the registry"):
         pushed = [(_at_registry(image, bed), digest) for image, digest in many.push(bed, MANY)]
     crane = str(binaries.crane(testbed_settings.from_environment(os.environ)))
@@ -165,8 +170,6 @@ class Wrk:
 
     def run(self, unchanged: bool = True) -> float:
         """Requests per second."""
-        if shutil.which("wrk") is None:
-            raise BenchError("There is no wrk: install the Debian package wrk.")
         self.script.write_text(lua([_path(image) for image, _digest in self.pushed]))
         command = ["wrk", "-t1", f"-c{AT_ONCE}", f"-d{WRK_SECONDS}s", "-s", str(self.script), f"http://{self.registry}"]
         return rate(_run(command, self.environment))
