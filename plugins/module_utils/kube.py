@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import kube_plain
@@ -46,6 +47,8 @@ USER_AGENT = "kubesteward/1.0.0"
 TIMEOUT = (5, 30)
 PAGE = 500
 
+#: characters that a name may have in the API's paths
+_SEGMENT = re.compile(r"[-A-Za-z0-9._:~]+")
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 
@@ -224,6 +227,10 @@ def _path(target: Reference) -> str:
         raise StewardError(
             f"{target.api_version} {target.kind} is no kind this collection works with ({known})"
         ) from None
+    for segment in filter(None, (target.namespace, target.name)):
+        # the API server lets a Pod name its pull secrets as it likes: `../` would lead into another namespace
+        if segment in (".", "..") or not _SEGMENT.fullmatch(segment):
+            raise StewardError(f"{segment!r} is no name that a {target.kind} or its namespace can have")
     root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
     parts = [root]
     if target.namespace is not None:

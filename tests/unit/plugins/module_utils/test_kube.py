@@ -72,6 +72,18 @@ def test_paths_of_lists(namespace, path):
     assert server.asked[0][:2] == ("get", path)
 
 
+@pytest.mark.parametrize(
+    "name", ["../../kube-system/secrets/admin", "..", ".", "a/b", "a?b=c", "a#b", "a%2fb", "a b", "é"]
+)
+def test_no_name_leads_to_another_object(name):
+    server = Server()
+    with pytest.raises(StewardError, match="no name that a Secret"):
+        cluster_of(server).get("v1", "Secret", "shop", name)
+    with pytest.raises(StewardError, match="no name that a Secret"):
+        cluster_of(server).find("v1", "Secret", name)
+    assert server.asked == []
+
+
 @pytest.mark.parametrize("kind", [("v1", "Deployment"), ("apps/v1", "Gadget")])
 def test_an_unknown_kind_is_refused_by_name(kind):
     with pytest.raises(StewardError, match=f"{kind[0]} {kind[1]}"):
