@@ -45,7 +45,9 @@ options:
     elements: dict
     default: []
   dry_run:
-    description: Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
+    description:
+      - Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
+      - With O(state=released), report what would be put back.
     type: bool
     default: false
   delete_flag:
@@ -188,7 +190,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
     namespace = params["namespace"]
     if params["state"] == "released":
-        return execution.release(cluster, namespace, params["running"], check_mode)
+        return execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
     return execution.reconcile(cluster, namespace, params, check_mode, now)
 
 

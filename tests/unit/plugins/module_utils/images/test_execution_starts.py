@@ -72,9 +72,9 @@ def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
     assert run(cluster, SAME).starts == []
 
 
-def release(cluster, check_mode=False):
+def release(cluster, check_mode=False, dry_run=False):
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
-    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"]}
+    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"], "dry_run": dry_run}
     return image_rollout.run(params, cluster, check_mode, NOW)
 
 
@@ -92,6 +92,14 @@ def test_release_puts_the_references_back():
     assert cluster.read("Deployment", "a")["spec"] == before
     assert release(cluster).released == []
     assert len(cluster.writes) == 2
+
+
+def test_a_dry_run_of_a_release_writes_nothing():
+    cluster = cluster_of("a")
+    run(cluster, PUSHED)
+    cluster.writes.clear()
+    assert [item["owner"]["name"] for item in release(cluster, dry_run=True).released] == ["a"]
+    assert (cluster.writes, image(cluster, "a")) == ([], at(I2))
 
 
 def test_release_of_one_that_is_refused_stops_no_other():
