@@ -229,17 +229,22 @@ def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[s
         owners.setdefault((owner["kind"], owner["name"]), (owner, {}))[1][container["container"]] = container["path"]
     done = Pass()
     for owner, paths in owners.values():
-        target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
-        live = cluster.get(target.api_version, target.kind, namespace, target.name)
-        operations = rollout.release(live, paths) if live else []
-        if live and operations:
-            names = sorted(follows.read(live))
-            try:
-                after = cluster.json_patch(target, operations, dry_run=dry_run)
-            except ApiError as exc:
-                done.errors.append(str(exc))
-                continue
-            done.released.append({"owner": owner, "containers": names})
-            if owner["kind"] == "Start":
-                done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})
+        try:
+            _release_one(cluster, namespace, owner, paths, dry_run, done)
+        except ApiError as exc:
+            done.errors.append(str(exc))
     return done
+
+
+def _release_one(
+    cluster: Cluster, namespace: str, owner: Object, paths: dict[str, str], dry_run: bool, done: Pass
+) -> None:
+    target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
+    live = cluster.get(target.api_version, target.kind, namespace, target.name)
+    operations = rollout.release(live, paths) if live else []
+    if not live or not operations:
+        return
+    after = cluster.json_patch(target, operations, dry_run=dry_run)
+    done.released.append({"owner": owner, "containers": sorted(name for name in follows.read(live) if name in paths)})
+    if owner["kind"] == "Start":
+        done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})

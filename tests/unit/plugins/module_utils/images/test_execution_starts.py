@@ -14,12 +14,16 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     IMAGE,
     NAMESPACE,
     NOW,
+    annotation,
+    container,
+    followed,
     pod_of,
     published,
     start,
     start_deployment,
     state,
     update,
+    workload,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
     FakeCluster,
@@ -113,6 +117,33 @@ def test_release_of_one_that_is_refused_stops_no_other():
     cluster.before_write = refuse
     done = release(cluster)
     assert (done.errors, image(cluster, "b")) == (["no a"], IMAGE)
+
+
+def test_release_of_one_that_cannot_be_read_stops_no_other():
+    cluster = cluster_of("a", "b")
+    run(cluster, PUSHED)
+    seen, get = pod_image_id.run({"namespace": NAMESPACE, "workloads": TARGETS[:2]}, cluster), cluster.get
+
+    def read(api_version, kind, namespace, name):
+        if name == "a":
+            raise ApiError("a is gone", 0)
+        return get(api_version, kind, namespace, name)
+
+    cluster.get = read
+    done = execution.release(cluster, NAMESPACE, seen["containers"], False)
+    assert (done.errors, image(cluster, "b")) == (["a is gone"], IMAGE)
+
+
+def test_release_names_just_the_containers_that_it_let_go():
+    owner = workload(
+        name="a",
+        containers=[container(image=at(I2)), container("other", at(I2))],
+        annotations=annotation(app=followed(I2), other=followed(I2)),
+    )
+    cluster = FakeCluster(owner)
+    looked = {"namespace": NAMESPACE, "workloads": TARGETS[:1], "containers": {"ignore": ["other"]}}
+    seen = pod_image_id.run(looked, cluster)["containers"]
+    assert [item["containers"] for item in execution.release(cluster, NAMESPACE, seen, False).released] == [["app"]]
 
 
 def test_release_of_a_start_says_what_to_apply():
