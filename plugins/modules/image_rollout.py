@@ -190,7 +190,11 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
     namespace = params["namespace"]
     if params["state"] == "released":
-        return execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
+        done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
+        if params["dry_run"]:
+            # outside of check mode the caller would apply what was not put back
+            done.starts = []
+        return done
     return execution.reconcile(cluster, namespace, params, check_mode, now)
 
 

@@ -150,7 +150,8 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     judged = judge(params["running"], params["published"], policy, before, now)
     outcome = carry_out(cluster, namespace, judged, now, check_mode)
     done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
-    done.starts = starts_to_apply(done.judged, done.rolled)
+    # applying a Start that somebody edited is a roll too
+    done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.rolled)
     if update:
         done.status = status.following(update, done.judged, done.rolled, now)
         done.wrote_status = status.is_news(before, done.status)

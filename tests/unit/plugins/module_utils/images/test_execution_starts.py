@@ -14,6 +14,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     IMAGE,
     NAMESPACE,
     NOW,
+    REPOSITORY,
     annotation,
     container,
     followed,
@@ -63,6 +64,22 @@ def test_a_start_is_rolled_and_to_be_applied_until_it_is():
 
     cluster.edit("Deployment", "nginx-sample", apply)
     assert run(cluster, PUSHED).starts == []
+
+
+def test_a_pass_that_rolls_nothing_lets_nobody_apply_a_start():
+    cluster = starts_cluster()
+    cluster.edit("Start", "start-sample", lambda x: x["spec"].update(image=f"{REPOSITORY}:2"))
+    registry = {f"{REPOSITORY}:2": published(I2, children=())}
+    assert run(cluster, registry, dry_run=True).starts == []
+    cluster.edit("Update", "update-sample", lambda x: x["spec"].update(suspend=True))
+    assert run(cluster, registry).starts == []
+
+
+def test_a_dry_run_of_a_release_lets_nobody_apply_a_start():
+    cluster = starts_cluster()
+    run(cluster, PUSHED)
+    done = release(cluster, dry_run=True)
+    assert (len(done.released), done.starts) == (1, [])
 
 
 def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
