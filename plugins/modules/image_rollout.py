@@ -44,6 +44,13 @@ options:
     type: list
     elements: dict
     default: []
+  missing:
+    description:
+      - RV(kubesteward.core.pod_image_id#module:missing) of M(kubesteward.core.pod_image_id).
+      - While a workload is missing, the Update is not up to date, and is not deleted by O(delete_flag).
+    type: list
+    elements: str
+    default: []
   dry_run:
     description:
       - Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
@@ -181,6 +188,7 @@ def argument_spec() -> dict[str, t.Any]:
         "update_resource": {"type": "dict"},
         "running": {"type": "list", "elements": "dict", "required": True},
         "published": {"type": "list", "elements": "dict", "default": []},
+        "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
         "delete_flag": {"type": "bool"},
     }

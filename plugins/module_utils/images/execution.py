@@ -136,7 +136,8 @@ class Pass:
 def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Pass:
     """One pass: judge, roll, write the status, tell, and end the Update where its work is done.
 
-    :param params: image_rollout's `update`, `update_resource`, `running`, `published`, `dry_run`, `delete_flag`
+    :param params: image_rollout's `update`, `update_resource`, `running`, `missing`, `published`, `dry_run`,
+        `delete_flag`
     """
     update = _update(cluster, namespace, params)
     spec = (update or {}).get("spec") or {}
@@ -153,10 +154,10 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     # applying a Start that somebody edited is a roll too
     done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.rolled)
     if update:
-        done.status = status.following(update, done.judged, done.rolled, now)
+        done.status = status.following(update, done.judged, done.rolled, now, params["missing"])
         done.wrote_status = status.is_news(before, done.status)
         wants_end = params["delete_flag"] if params["delete_flag"] is not None else spec.get("delete_flag", False)
-        done.deleted = bool(wants_end) and status.is_settled(done.judged, done.rolled)
+        done.deleted = bool(wants_end) and not params["missing"] and status.is_settled(done.judged, done.rolled)
     if not check_mode:
         _record(cluster, namespace, done, before, now)
     return done
