@@ -13,7 +13,13 @@ import collections
 import datetime
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
+    CURRENT,
+    STALE,
+    UNKNOWN,
+    Verdict,
+    carries,
+)
 
 Container = t.Mapping[str, t.Any]
 Status = dict[str, t.Any]
@@ -146,7 +152,7 @@ def _first_published(judged: Judged) -> Status:
 
 def _flags(before: Status, judged: Judged, rolled: Rolls) -> dict[str, bool]:
     """`check_id,update`: false,false until a difference is found, true,false while it stands, true,true once rolled."""
-    if standing(judged, rolled):
+    if standing(judged, rolled) or any(_waits_its_turn(*pair) for pair in judged):
         return {"check_id": True, "update": False}
     if rolled:
         return {"check_id": True, "update": True}
@@ -169,6 +175,12 @@ def standing(judged: Judged, rolled: Rolls) -> Judged:
         and verdict.reason != "rollout_in_progress"
         and not (verdict.rolls and _key(container) in done)
     ]
+
+
+def _waits_its_turn(container: Container, verdict: Verdict) -> bool:
+    """Held by another rollout: unlike one that is on its way, the spec does not have what was found."""
+    held = verdict.verdict == STALE and verdict.reason == "rollout_in_progress"
+    return held and not carries(container["spec_image"], verdict.candidate or "")
 
 
 def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:

@@ -74,6 +74,7 @@ def test_no_more_workloads_roll_at_once_than_the_update_says(most, rolled):
     run(cluster, PUSHED, now=minute(1))
     assert [image(cluster, name) for name in "abc"].count(at(I2)) == rolled
     assert list(reasons(cluster).values()).count("rollout_in_progress") == 3 - rolled
+    assert flags(cluster) == (True, rolled == 3)
 
 
 def fail(cluster, name):
