@@ -140,13 +140,19 @@ class Cluster:
             accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             query["header_params"] = {"Accept": accept}
         items: list[dict[str, t.Any]] = []
+        restarted = False
         while True:
             try:
                 page = self._call("get", path, f"list {kind}s in {namespace or 'the cluster'}", **query)
             except ApiError as exc:
                 if exc.status == 404:
                     return items
-                raise
+                if exc.status != 410 or restarted:
+                    raise
+                # the pages before are of a state that etcd has forgotten by now
+                items, restarted = [], True
+                query.pop("_continue", None)
+                continue
             items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"])
             following = page["metadata"].get("continue")
             if not following:
@@ -203,7 +209,11 @@ class Cluster:
             raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
         except urllib3.exceptions.HTTPError as exc:
             raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
-        return json.loads(answer.data)
+        try:
+            return json.loads(answer.data)
+        except ValueError as exc:
+            hint = "is there something else at this address, a proxy or a login page?"
+            raise ApiError(f"Could not {what}: the answer is not of an API server ({hint})", 0) from exc
 
 
 class LazyCluster:

@@ -104,6 +104,25 @@ def test_lists_are_read_page_by_page():
     assert all(query["label_selector"] == "app=web" and query["limit"] == kube.PAGE for query in queries)
 
 
+def test_a_list_whose_next_page_has_expired_is_read_anew():
+    first = {"metadata": {"continue": "next"}, "items": [{"metadata": {"name": "a"}}]}
+    last = {"metadata": {}, "items": [{"metadata": {"name": "b"}}]}
+    server = Server(first, refusal(410, "expired"), first, last)
+    assert [x["metadata"]["name"] for x in cluster_of(server).find("v1", "Pod", "shop")] == ["a", "b"]
+    assert [query.get("_continue") for _verb, _path, query in server.asked] == [None, "next", None, "next"]
+    with pytest.raises(ApiError, match="expired"):
+        cluster_of(Server(first, refusal(410, "expired"), first, refusal(410, "expired"))).find("v1", "Pod", "shop")
+
+
+def test_an_answer_of_something_else_is_told_apart():
+    def login(verb, path, **query):
+        return types.SimpleNamespace(data=b"<html>Sign in, your session is c2VjcmV0LXRva2Vu</html>")
+
+    with pytest.raises(ApiError, match="not of an API server") as caught:
+        cluster_of(login).get("v1", "Pod", "shop", "p")
+    assert SECRET not in str(caught.value)
+
+
 def test_metadata_alone_is_asked_for_by_its_media_type():
     server = Server({"metadata": {}, "items": []}, {"metadata": {}, "items": []})
     cluster_of(server).find("v1", "Node", None, metadata_only=True)
