@@ -209,6 +209,13 @@ class Cluster:
             raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
         except urllib3.exceptions.HTTPError as exc:
             raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
+        except ValueError as exc:
+            if not (isinstance(exc, UnicodeError) or str(exc).startswith("Invalid header")):
+                raise
+            # not chained: http.client quotes the header, and it may be the token
+            raise ApiError(
+                f"Could not {what}: the token or another header has characters that none can have", 0
+            ) from None
         try:
             return json.loads(answer.data)
         except ValueError as exc:
@@ -275,8 +282,18 @@ def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:
     names = {**dict.fromkeys(AUTH_ARG_SPEC, ""), **{option: other for other, option in AUTH_ARG_MAP.items()}}
     access = kube_plain.find(module.params, names, os.environ)
     if access is not None:
-        return kube_plain.PlainClient(access, USER_AGENT, retries).request
+        return _plain(access, retries)
     return _official(module, retries)
+
+
+def _plain(access: kube_plain.Access, retries: t.Any) -> t.Callable[..., t.Any]:
+    import ssl
+
+    try:
+        return kube_plain.PlainClient(access, USER_AGENT, retries).request
+    except ssl.SSLError as exc:
+        hint = "certificates and the key must be PEM, and the key must be that of the certificate"
+        raise StewardError(f"The kubeconfig's certificates cannot be used: {exc.reason or exc} ({hint})") from exc
 
 
 def _missing_library() -> StewardError:

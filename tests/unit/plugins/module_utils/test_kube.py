@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import socket
+import traceback
 import types
 
 import kubernetes
@@ -15,7 +17,7 @@ import urllib3
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
 from kubernetes.client.exceptions import ApiException
 
-from ansible_collections.kubesteward.core.plugins.module_utils import kube
+from ansible_collections.kubesteward.core.plugins.module_utils import kube, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
@@ -121,6 +123,23 @@ def test_an_answer_of_something_else_is_told_apart():
     with pytest.raises(ApiError, match="not of an API server") as caught:
         cluster_of(login).get("v1", "Pod", "shop", "p")
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\nX-Other: 1", f"{SECRET}\u2192"])
+def test_a_token_that_no_header_can_hold_is_not_shown(token):
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    access = kube_plain.Access(url, True, authorization=f"Bearer {token}")
+    with listener, pytest.raises(ApiError, match="characters that none can have") as caught:
+        Cluster(kube_plain.PlainClient(access, "x", urllib3.Retry(total=0)).request).get("v1", "Pod", "shop", "p")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("broken", [{"authority": "junk"}, {"certificate": b"junk", "key": b"junk"}])
+def test_certificates_that_are_none_are_told(broken):
+    access = kube_plain.Access("https://127.0.0.1:1", True, **broken)
+    with pytest.raises(StewardError, match="must be PEM"):
+        kube._plain(access, urllib3.Retry(total=0))
 
 
 def test_metadata_alone_is_asked_for_by_its_media_type():
