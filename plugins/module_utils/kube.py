@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import kube_plain
@@ -46,6 +47,8 @@ USER_AGENT = "kubesteward/1.0.0"
 TIMEOUT = (5, 30)
 PAGE = 500
 
+#: characters that a name may have in the API's paths
+_SEGMENT = re.compile(r"[-A-Za-z0-9._:~]+")
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 
@@ -137,13 +140,19 @@ class Cluster:
             accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             query["header_params"] = {"Accept": accept}
         items: list[dict[str, t.Any]] = []
+        restarted = False
         while True:
             try:
                 page = self._call("get", path, f"list {kind}s in {namespace or 'the cluster'}", **query)
             except ApiError as exc:
                 if exc.status == 404:
                     return items
-                raise
+                if exc.status != 410 or restarted:
+                    raise
+                # the pages before are of a state that etcd has forgotten by now
+                items, restarted = [], True
+                query.pop("_continue", None)
+                continue
             items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"])
             following = page["metadata"].get("continue")
             if not following:
@@ -200,7 +209,18 @@ class Cluster:
             raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
         except urllib3.exceptions.HTTPError as exc:
             raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
-        return json.loads(answer.data)
+        except ValueError as exc:
+            if not (isinstance(exc, UnicodeError) or str(exc).startswith("Invalid header")):
+                raise
+            # not chained: http.client quotes the header, and it may be the token
+            raise ApiError(
+                f"Could not {what}: the token or another header has characters that none can have", 0
+            ) from None
+        try:
+            return json.loads(answer.data)
+        except ValueError as exc:
+            hint = "is there something else at this address, a proxy or a login page?"
+            raise ApiError(f"Could not {what}: the answer is not of an API server ({hint})", 0) from exc
 
 
 class LazyCluster:
@@ -224,6 +244,10 @@ def _path(target: Reference) -> str:
         raise StewardError(
             f"{target.api_version} {target.kind} is no kind this collection works with ({known})"
         ) from None
+    for segment in filter(None, (target.namespace, target.name)):
+        # the API server lets a Pod name its pull secrets as it likes: `../` would lead into another namespace
+        if segment in (".", "..") or not _SEGMENT.fullmatch(segment):
+            raise StewardError(f"{segment!r} is no name that a {target.kind} or its namespace can have")
     root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
     parts = [root]
     if target.namespace is not None:
@@ -258,8 +282,18 @@ def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:
     names = {**dict.fromkeys(AUTH_ARG_SPEC, ""), **{option: other for other, option in AUTH_ARG_MAP.items()}}
     access = kube_plain.find(module.params, names, os.environ)
     if access is not None:
-        return kube_plain.PlainClient(access, USER_AGENT, retries).request
+        return _plain(access, retries)
     return _official(module, retries)
+
+
+def _plain(access: kube_plain.Access, retries: t.Any) -> t.Callable[..., t.Any]:
+    import ssl
+
+    try:
+        return kube_plain.PlainClient(access, USER_AGENT, retries).request
+    except ssl.SSLError as exc:
+        hint = "certificates and the key must be PEM, and the key must be that of the certificate"
+        raise StewardError(f"The kubeconfig's certificates cannot be used: {exc.reason or exc} ({hint})") from exc
 
 
 def _missing_library() -> StewardError:

@@ -144,7 +144,8 @@ def _content(section: Params, name: str, folder: pathlib.Path) -> bytes:
 
 def _authorization(user: Params) -> str:
     if user.get("token"):
-        return f"Bearer {user['token']}"
+        # a block of YAML ends with a line break
+        return f"Bearer {user['token'].strip()}"
     if user.get("username") and user.get("password"):
         pair = f"{user['username']}:{user['password']}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"

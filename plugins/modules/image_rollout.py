@@ -44,8 +44,17 @@ options:
     type: list
     elements: dict
     default: []
+  missing:
+    description:
+      - RV(kubesteward.core.pod_image_id#module:missing) of M(kubesteward.core.pod_image_id).
+      - While a workload is missing, the Update is not up to date, and is not deleted by O(delete_flag).
+    type: list
+    elements: str
+    default: []
   dry_run:
-    description: Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
+    description:
+      - Decide and report, but hold every roll. The Update can say the same by C(spec.dryRun).
+      - With O(state=released), report what would be put back.
     type: bool
     default: false
   delete_flag:
@@ -179,6 +188,7 @@ def argument_spec() -> dict[str, t.Any]:
         "update_resource": {"type": "dict"},
         "running": {"type": "list", "elements": "dict", "required": True},
         "published": {"type": "list", "elements": "dict", "default": []},
+        "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
         "delete_flag": {"type": "bool"},
     }
@@ -188,7 +198,11 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
     namespace = params["namespace"]
     if params["state"] == "released":
-        return execution.release(cluster, namespace, params["running"], check_mode)
+        done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
+        if params["dry_run"]:
+            # outside of check mode the caller would apply what was not put back
+            done.starts = []
+        return done
     return execution.reconcile(cluster, namespace, params, check_mode, now)
 
 

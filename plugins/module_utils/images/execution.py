@@ -136,7 +136,8 @@ class Pass:
 def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Pass:
     """One pass: judge, roll, write the status, tell, and end the Update where its work is done.
 
-    :param params: image_rollout's `update`, `update_resource`, `running`, `published`, `dry_run`, `delete_flag`
+    :param params: image_rollout's `update`, `update_resource`, `running`, `missing`, `published`, `dry_run`,
+        `delete_flag`
     """
     update = _update(cluster, namespace, params)
     spec = (update or {}).get("spec") or {}
@@ -150,12 +151,13 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     judged = judge(params["running"], params["published"], policy, before, now)
     outcome = carry_out(cluster, namespace, judged, now, check_mode)
     done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
-    done.starts = starts_to_apply(done.judged, done.rolled)
+    # applying a Start that somebody edited is a roll too
+    done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.rolled)
     if update:
-        done.status = status.following(update, done.judged, done.rolled, now)
+        done.status = status.following(update, done.judged, done.rolled, now, params["missing"])
         done.wrote_status = status.is_news(before, done.status)
         wants_end = params["delete_flag"] if params["delete_flag"] is not None else spec.get("delete_flag", False)
-        done.deleted = bool(wants_end) and status.is_settled(done.judged, done.rolled)
+        done.deleted = bool(wants_end) and not params["missing"] and status.is_settled(done.judged, done.rolled)
     if not check_mode:
         _record(cluster, namespace, done, before, now)
     return done
@@ -229,17 +231,22 @@ def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[s
         owners.setdefault((owner["kind"], owner["name"]), (owner, {}))[1][container["container"]] = container["path"]
     done = Pass()
     for owner, paths in owners.values():
-        target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
-        live = cluster.get(target.api_version, target.kind, namespace, target.name)
-        operations = rollout.release(live, paths) if live else []
-        if live and operations:
-            names = sorted(follows.read(live))
-            try:
-                after = cluster.json_patch(target, operations, dry_run=dry_run)
-            except ApiError as exc:
-                done.errors.append(str(exc))
-                continue
-            done.released.append({"owner": owner, "containers": names})
-            if owner["kind"] == "Start":
-                done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})
+        try:
+            _release_one(cluster, namespace, owner, paths, dry_run, done)
+        except ApiError as exc:
+            done.errors.append(str(exc))
     return done
+
+
+def _release_one(
+    cluster: Cluster, namespace: str, owner: Object, paths: dict[str, str], dry_run: bool, done: Pass
+) -> None:
+    target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
+    live = cluster.get(target.api_version, target.kind, namespace, target.name)
+    operations = rollout.release(live, paths) if live else []
+    if not live or not operations:
+        return
+    after = cluster.json_patch(target, operations, dry_run=dry_run)
+    done.released.append({"owner": owner, "containers": sorted(name for name in follows.read(live) if name in paths)})
+    if owner["kind"] == "Start":
+        done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})

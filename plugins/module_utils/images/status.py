@@ -13,7 +13,13 @@ import collections
 import datetime
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
+    CURRENT,
+    STALE,
+    UNKNOWN,
+    Verdict,
+    carries,
+)
 
 Container = t.Mapping[str, t.Any]
 Status = dict[str, t.Any]
@@ -29,13 +35,16 @@ _OURS = (
 _NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
 
 
-def following(update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now: str) -> Status:
+def following(
+    update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now: str, missing: t.Sequence[str] = ()
+) -> Status:
     """The status after a pass, without `lastCheckTime`.
 
     :param update: the Update as it is now
     :param judged: containers with their verdicts; a container's key `published` is the digest its tag names
     :param rolled: the rolls carried out, {`workload`, `container`, `from`, `to`}
     :param now: `2006-01-02T15:04:05Z`
+    :param missing: workloads that were asked for by name and do not exist, `Kind/name`
     """
     before = update.get("status") or {}
     rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in rolled)]
@@ -51,7 +60,7 @@ def following(update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now:
     status["pending"] = _pending(before, judged, now)
     history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
     status["history"] = history[-HISTORY:]
-    status["conditions"] = _conditions(before.get("conditions") or (), judged, rolled, now)
+    status["conditions"] = _conditions(before.get("conditions") or (), _condition_values(judged, rolled, missing), now)
     return status
 
 
@@ -143,7 +152,7 @@ def _first_published(judged: Judged) -> Status:
 
 def _flags(before: Status, judged: Judged, rolled: Rolls) -> dict[str, bool]:
     """`check_id,update`: false,false until a difference is found, true,false while it stands, true,true once rolled."""
-    if standing(judged, rolled):
+    if standing(judged, rolled) or any(_waits_its_turn(*pair) for pair in judged):
         return {"check_id": True, "update": False}
     if rolled:
         return {"check_id": True, "update": True}
@@ -166,6 +175,12 @@ def standing(judged: Judged, rolled: Rolls) -> Judged:
         and verdict.reason != "rollout_in_progress"
         and not (verdict.rolls and _key(container) in done)
     ]
+
+
+def _waits_its_turn(container: Container, verdict: Verdict) -> bool:
+    """Held by another rollout: unlike one that is on its way, the spec does not have what was found."""
+    held = verdict.verdict == STALE and verdict.reason == "rollout_in_progress"
+    return held and not carries(container["spec_image"], verdict.candidate or "")
 
 
 def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:
@@ -201,11 +216,11 @@ def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 
 def _conditions(
-    before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, rolled: Rolls, now: str
+    before: t.Iterable[t.Mapping[str, t.Any]], values: t.Iterable[tuple[str, str, str, str]], now: str
 ) -> list[dict[str, str]]:
     known = {condition["type"]: condition for condition in before}
     conditions = []
-    for kind, value, reason, message in _condition_values(judged, rolled):
+    for kind, value, reason, message in values:
         last = known.get(kind) or {}
         since = last.get("lastTransitionTime") if last.get("status") == value else None
         conditions.append(
@@ -214,21 +229,24 @@ def _conditions(
     return conditions
 
 
-def _condition_values(judged: Judged, rolled: Rolls) -> list[tuple[str, str, str, str]]:
+def _condition_values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
     open_ones = standing(judged, rolled)
     rolling = [pair for pair in judged if pair[1].verdict == STALE and pair not in open_ones]
-    return [_up_to_date(judged), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
+    return [_up_to_date(judged, missing), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
 
 
-def _up_to_date(judged: Judged) -> tuple[str, str, str, str]:
+def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> tuple[str, str, str, str]:
+    absent = f"; there is no {_some(missing)}" if missing else ""
     if not judged:
-        return "UpToDate", "Unknown", "NoWorkload", "no workload was found to look at"
+        return "UpToDate", "Unknown", "NoWorkload", f"no workload was found to look at{absent}"
     found = counts(verdict for _container, verdict in judged)
-    message = ", ".join(f"{number} {kind}" for kind, number in found.items() if number)
+    message = ", ".join(f"{number} {kind}" for kind, number in found.items() if number) + absent
     if found[STALE]:
         return "UpToDate", "False", "Stale", message
     if found[UNKNOWN]:
         return "UpToDate", "Unknown", "Unknown", message
+    if missing:
+        return "UpToDate", "Unknown", "TargetNotFound", message
     return "UpToDate", "True", "Current", message
 
 
@@ -252,7 +270,10 @@ def _reachable(judged: Judged) -> tuple[str, str, str, str]:
     return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
 
 
-def _names(judged: Judged, most: int = 5) -> str:
-    names = [f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged]
+def _names(judged: Judged) -> str:
+    return _some([f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged])
+
+
+def _some(names: t.Sequence[str], most: int = 5) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

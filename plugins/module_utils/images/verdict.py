@@ -198,7 +198,7 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
 def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:
     """Hold what would make more than `most` workloads roll at the same time; the next passes take it up."""
     pairs = list(judged)
-    rolling = {_workload(container) for container, _verdict in pairs if not container["rollout"]["complete"]}
+    rolling = {_workload(container) for container, _verdict in pairs if _takes_a_place(container)}
     limited = []
     for container, verdict in pairs:
         if verdict.rolls and _workload(container) not in rolling and len(rolling) >= most:
@@ -208,6 +208,13 @@ def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tupl
             rolling.add(_workload(container))
         limited.append((container, verdict))
     return limited
+
+
+def _takes_a_place(container: Container) -> bool:
+    """Rolling, or broken by what the tag names now, which must not reach more; one broken otherwise stops no other."""
+    rollout, follow = container["rollout"], container["follow"]
+    is_ours = bool(follow) and follow["digest"] == container.get("published")
+    return _is_under_way(rollout) or (is_ours and not rollout["complete"])
 
 
 def _workload(container: Container) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import socket
+import traceback
 import types
 
 import kubernetes
@@ -15,7 +17,7 @@ import urllib3
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
 from kubernetes.client.exceptions import ApiException
 
-from ansible_collections.kubesteward.core.plugins.module_utils import kube
+from ansible_collections.kubesteward.core.plugins.module_utils import kube, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
@@ -72,6 +74,18 @@ def test_paths_of_lists(namespace, path):
     assert server.asked[0][:2] == ("get", path)
 
 
+@pytest.mark.parametrize(
+    "name", ["../../kube-system/secrets/admin", "..", ".", "a/b", "a?b=c", "a#b", "a%2fb", "a b", "é"]
+)
+def test_no_name_leads_to_another_object(name):
+    server = Server()
+    with pytest.raises(StewardError, match="no name that a Secret"):
+        cluster_of(server).get("v1", "Secret", "shop", name)
+    with pytest.raises(StewardError, match="no name that a Secret"):
+        cluster_of(server).find("v1", "Secret", name)
+    assert server.asked == []
+
+
 @pytest.mark.parametrize("kind", [("v1", "Deployment"), ("apps/v1", "Gadget")])
 def test_an_unknown_kind_is_refused_by_name(kind):
     with pytest.raises(StewardError, match=f"{kind[0]} {kind[1]}"):
@@ -90,6 +104,42 @@ def test_lists_are_read_page_by_page():
     queries = [query for _verb, _path, query in server.asked]
     assert [query.get("_continue") for query in queries] == [None, "next"]
     assert all(query["label_selector"] == "app=web" and query["limit"] == kube.PAGE for query in queries)
+
+
+def test_a_list_whose_next_page_has_expired_is_read_anew():
+    first = {"metadata": {"continue": "next"}, "items": [{"metadata": {"name": "a"}}]}
+    last = {"metadata": {}, "items": [{"metadata": {"name": "b"}}]}
+    server = Server(first, refusal(410, "expired"), first, last)
+    assert [x["metadata"]["name"] for x in cluster_of(server).find("v1", "Pod", "shop")] == ["a", "b"]
+    assert [query.get("_continue") for _verb, _path, query in server.asked] == [None, "next", None, "next"]
+    with pytest.raises(ApiError, match="expired"):
+        cluster_of(Server(first, refusal(410, "expired"), first, refusal(410, "expired"))).find("v1", "Pod", "shop")
+
+
+def test_an_answer_of_something_else_is_told_apart():
+    def login(verb, path, **query):
+        return types.SimpleNamespace(data=b"<html>Sign in, your session is c2VjcmV0LXRva2Vu</html>")
+
+    with pytest.raises(ApiError, match="not of an API server") as caught:
+        cluster_of(login).get("v1", "Pod", "shop", "p")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\nX-Other: 1", f"{SECRET}\u2192"])
+def test_a_token_that_no_header_can_hold_is_not_shown(token):
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    access = kube_plain.Access(url, True, authorization=f"Bearer {token}")
+    with listener, pytest.raises(ApiError, match="characters that none can have") as caught:
+        Cluster(kube_plain.PlainClient(access, "x", urllib3.Retry(total=0)).request).get("v1", "Pod", "shop", "p")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("broken", [{"authority": "junk"}, {"certificate": b"junk", "key": b"junk"}])
+def test_certificates_that_are_none_are_told(broken):
+    access = kube_plain.Access("https://127.0.0.1:1", True, **broken)
+    with pytest.raises(StewardError, match="must be PEM"):
+        kube._plain(access, urllib3.Retry(total=0))
 
 
 def test_metadata_alone_is_asked_for_by_its_media_type():

@@ -27,7 +27,7 @@ CONFIG = {
     "clusters": [{"name": "c", "cluster": {"server": "https://10.0.0.1:6443/", "certificate-authority": "ca.pem"}}],
     "users": [
         {"name": "u", "user": {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}},
-        {"name": "other", "user": {"token": "secret-token"}},
+        {"name": "other", "user": {"token": "secret-token\n"}},
     ],
 }
 

@@ -200,6 +200,7 @@ def one_pass(
         "update_resource": seen["update_resource"],
         "running": seen["containers"],
         "published": entries,
+        "missing": seen["missing"],
     }
     options.update(dry_run=params.get("dry_run", False), delete_flag=params.get("delete_flag"))
     return execution.reconcile(cluster, builders.NAMESPACE, options, check_mode, now)

@@ -237,7 +237,7 @@ def test_somebody_elses_edit_wins(moment, change):
         seen = pod_image_id.run({"namespace": NAMESPACE, "workloads": TARGETS[:1]}, cluster)
         cluster.edit("Deployment", "a", change)
         params = {"update": "update-sample", "update_resource": None, "running": seen["containers"]}
-        params.update(published=[PUSHED[IMAGE]], dry_run=False, delete_flag=None)
+        params.update(published=[PUSHED[IMAGE]], missing=[], dry_run=False, delete_flag=None)
         done = execution.reconcile(cluster, NAMESPACE, params, False, NOW)
     assert at(I2) not in str(cluster.read("Deployment", "a")["spec"])
     assert (done.rolled, done.errors) == ([], [])
@@ -252,6 +252,7 @@ def test_a_workload_that_was_deleted_meanwhile_is_held():
         "update": None,
         "update_resource": seen["update_resource"],
         "running": seen["containers"],
+        "missing": [],
         "dry_run": False,
     }
     done = execution.reconcile(

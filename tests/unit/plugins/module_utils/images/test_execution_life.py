@@ -158,6 +158,21 @@ def test_an_update_for_once_ends_when_everything_is_current(registry, ends):
     assert (("Update", NAMESPACE, "update-sample") not in cluster.objects) is ends
 
 
+def test_an_update_does_not_end_while_a_target_is_missing():
+    cluster = cluster_of("a", delete_flag=True)
+    cluster.edit("Update", "update-sample", lambda x: x["spec"].update(targets=TARGETS[:2]))
+    assert run(cluster, SAME).deleted is False
+    told = {x["type"]: (x["status"], x["reason"], x["message"]) for x in status(cluster)["conditions"]}
+    assert told["UpToDate"] == ("Unknown", "TargetNotFound", "1 current; there is no Deployment/b")
+    cluster.writes.clear()
+    run(cluster, SAME)
+    assert cluster.writes == []
+    cluster.put(workload(name="b", replicas=0))
+    run(cluster, SAME)
+    told = {x["type"]: (x["status"], x["reason"]) for x in status(cluster)["conditions"]}
+    assert told["UpToDate"] == ("Unknown", "Unknown")
+
+
 def test_the_option_delete_flag_outranks_the_update():
     cluster = cluster_of("a", delete_flag=True)
     assert run(cluster, SAME, delete_flag=False).deleted is False

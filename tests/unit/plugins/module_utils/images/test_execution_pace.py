@@ -74,6 +74,38 @@ def test_no_more_workloads_roll_at_once_than_the_update_says(most, rolled):
     run(cluster, PUSHED, now=minute(1))
     assert [image(cluster, name) for name in "abc"].count(at(I2)) == rolled
     assert list(reasons(cluster).values()).count("rollout_in_progress") == 3 - rolled
+    assert flags(cluster) == (True, rolled == 3)
+
+
+def fail(cluster, name):
+    """The Pod starts again and again, and the workload is never available."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    cluster.edit("Pod", f"pod-{name}", lambda x: x["status"]["containerStatuses"][0].update(state=waiting, ready=False))
+    cluster.edit("Deployment", name, lambda x: x["status"].update(availableReplicas=0))
+
+
+def test_workloads_that_were_broken_before_stop_no_other():
+    cluster = cluster_of("a", "b", "c", maxConcurrent=1)
+    cluster.edit("Deployment", "a", lambda x: use(x, "registry.example/other:1"))
+    fail(cluster, "a")
+    run(cluster, PUSHED, now=minute(1))
+    assert image(cluster, "b") == at(I2)
+
+
+def use(workload, name):
+    workload["spec"]["template"]["spec"]["containers"][0]["image"] = name
+
+
+def test_a_push_that_breaks_a_workload_reaches_no_more_than_may_roll_at_once():
+    cluster = cluster_of("a", "b", "c", maxConcurrent=1)
+    run(cluster, PUSHED, now=minute(1))
+    settle(cluster, "a")
+    fail(cluster, "a")
+    run(cluster, PUSHED, now=minute(2))
+    assert [image(cluster, name) for name in "bc"] == [IMAGE, IMAGE]
+    mended = sha("mended")
+    run(cluster, {IMAGE: published(mended, children=())}, now=minute(3))
+    assert image(cluster, "a") == at(mended)
 
 
 def test_the_next_passes_take_up_what_had_to_wait():

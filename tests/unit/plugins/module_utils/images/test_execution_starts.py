@@ -14,12 +14,17 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     IMAGE,
     NAMESPACE,
     NOW,
+    REPOSITORY,
+    annotation,
+    container,
+    followed,
     pod_of,
     published,
     start,
     start_deployment,
     state,
     update,
+    workload,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
     FakeCluster,
@@ -61,6 +66,22 @@ def test_a_start_is_rolled_and_to_be_applied_until_it_is():
     assert run(cluster, PUSHED).starts == []
 
 
+def test_a_pass_that_rolls_nothing_lets_nobody_apply_a_start():
+    cluster = starts_cluster()
+    cluster.edit("Start", "start-sample", lambda x: x["spec"].update(image=f"{REPOSITORY}:2"))
+    registry = {f"{REPOSITORY}:2": published(I2, children=())}
+    assert run(cluster, registry, dry_run=True).starts == []
+    cluster.edit("Update", "update-sample", lambda x: x["spec"].update(suspend=True))
+    assert run(cluster, registry).starts == []
+
+
+def test_a_dry_run_of_a_release_lets_nobody_apply_a_start():
+    cluster = starts_cluster()
+    run(cluster, PUSHED)
+    done = release(cluster, dry_run=True)
+    assert (len(done.released), done.starts) == (1, [])
+
+
 def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
     cluster = starts_cluster()
     cluster.edit("Start", "start-sample", lambda x: x.update(status={"digest": I2}))
@@ -72,9 +93,9 @@ def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
     assert run(cluster, SAME).starts == []
 
 
-def release(cluster, check_mode=False):
+def release(cluster, check_mode=False, dry_run=False):
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
-    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"]}
+    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"], "dry_run": dry_run}
     return image_rollout.run(params, cluster, check_mode, NOW)
 
 
@@ -94,6 +115,14 @@ def test_release_puts_the_references_back():
     assert len(cluster.writes) == 2
 
 
+def test_a_dry_run_of_a_release_writes_nothing():
+    cluster = cluster_of("a")
+    run(cluster, PUSHED)
+    cluster.writes.clear()
+    assert [item["owner"]["name"] for item in release(cluster, dry_run=True).released] == ["a"]
+    assert (cluster.writes, image(cluster, "a")) == ([], at(I2))
+
+
 def test_release_of_one_that_is_refused_stops_no_other():
     cluster = cluster_of("a", "b")
     run(cluster, PUSHED)
@@ -105,6 +134,33 @@ def test_release_of_one_that_is_refused_stops_no_other():
     cluster.before_write = refuse
     done = release(cluster)
     assert (done.errors, image(cluster, "b")) == (["no a"], IMAGE)
+
+
+def test_release_of_one_that_cannot_be_read_stops_no_other():
+    cluster = cluster_of("a", "b")
+    run(cluster, PUSHED)
+    seen, get = pod_image_id.run({"namespace": NAMESPACE, "workloads": TARGETS[:2]}, cluster), cluster.get
+
+    def read(api_version, kind, namespace, name):
+        if name == "a":
+            raise ApiError("a is gone", 0)
+        return get(api_version, kind, namespace, name)
+
+    cluster.get = read
+    done = execution.release(cluster, NAMESPACE, seen["containers"], False)
+    assert (done.errors, image(cluster, "b")) == (["a is gone"], IMAGE)
+
+
+def test_release_names_just_the_containers_that_it_let_go():
+    owner = workload(
+        name="a",
+        containers=[container(image=at(I2)), container("other", at(I2))],
+        annotations=annotation(app=followed(I2), other=followed(I2)),
+    )
+    cluster = FakeCluster(owner)
+    looked = {"namespace": NAMESPACE, "workloads": TARGETS[:1], "containers": {"ignore": ["other"]}}
+    seen = pod_image_id.run(looked, cluster)["containers"]
+    assert [item["containers"] for item in execution.release(cluster, NAMESPACE, seen, False).released] == [["app"]]
 
 
 def test_release_of_a_start_says_what_to_apply():

@@ -33,6 +33,7 @@ UNKNOWN = Verdict("unknown", "not_found", "no such tag")
 STALE = Verdict("stale", "digest_differs", "differs", I2)
 HELD = Verdict("stale", "suspended", "suspended", I2)
 ROLLING = Verdict("stale", "rollout_in_progress", "on its way", I2)
+WAITING = Verdict("stale", "rollout_in_progress", "another rollout comes first", I2)
 
 
 def at(digest):
@@ -41,7 +42,8 @@ def at(digest):
 
 def judged(*verdicts):
     """Containers of as many workloads, with these verdicts."""
-    found = [running(at(I1), name=f"w{number}") for number in range(len(verdicts))]
+    images = [at(I2) if verdict is ROLLING else IMAGE for verdict in verdicts]
+    found = [running(at(I1), image=image, name=f"w{number}") for number, image in enumerate(images)]
     return [({**item, "published": I2}, verdict) for item, verdict in zip(found, verdicts, strict=True)]
 
 
@@ -77,6 +79,8 @@ NEVER, OPEN, DONE = (False, False), (True, False), (True, True)
         ((STALE, HELD), {NEVER: OPEN, OPEN: OPEN, DONE: OPEN}),
         ((CURRENT,), {NEVER: NEVER, OPEN: DONE, DONE: DONE}),
         ((ROLLING,), {NEVER: NEVER, OPEN: OPEN, DONE: DONE}),
+        ((WAITING,), {NEVER: OPEN, OPEN: OPEN, DONE: OPEN}),
+        ((STALE, WAITING), {NEVER: OPEN, OPEN: OPEN, DONE: OPEN}),
         ((UNKNOWN,), {NEVER: NEVER, OPEN: OPEN, DONE: DONE}),
         ((CURRENT, UNKNOWN), {NEVER: NEVER, OPEN: OPEN, DONE: DONE}),
         ((), {NEVER: NEVER, OPEN: OPEN, DONE: DONE}),
