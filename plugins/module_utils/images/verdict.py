@@ -113,6 +113,11 @@ def _compare(container: Container, published: Published) -> Verdict:
         return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
     if pods["child"]:
         return Verdict(CURRENT, "platform_equal", f"the Pods run their platform's image of {candidate}")
+    follow = container["follow"]
+    if follow and follow["digest"] != candidate:
+        # a CronJob's Job, a paused Deployment, a Start that nobody applied yet: the next Pods run what is written
+        message = f"the Pods run {candidate}, the spec has {follow['digest']}"
+        return Verdict(STALE, "digest_differs", message, candidate)
     return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
 
 
@@ -164,12 +169,13 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
     rollout = container["rollout"]
     if policy.suspended:
         return held("suspended", f"suspended; {verdict.message}")
-    if container["workload"]["kind"] == "Pod":
-        return held("foreign_owner", "a Pod that no workload controls is not rolled")
-    if container["controller"]:
-        return held("foreign_owner", f"{container['controller']} controls this workload and would undo a change")
+    foreign = _foreign(container)
+    if foreign:
+        return held("foreign_owner", foreign)
     if carries(container["spec_image"], t.cast(str, verdict.candidate)):
         return _already_written(verdict, container)
+    if rollout["paused"]:
+        return held("suspended", f"the Deployment is paused; {verdict.message}")
     if _is_under_way(rollout):
         return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
     if published.get("pullable") is False:
@@ -181,6 +187,14 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
     if policy.dry_run:
         return held("dry_run", f"dry run; {verdict.message}")
     return verdict
+
+
+def _foreign(container: Container) -> str | None:
+    if container["workload"]["kind"] == "Pod":
+        return "a Pod that no workload controls is not rolled"
+    if container["controller"]:
+        return f"{container['controller']} controls this workload and would undo a change"
+    return None
 
 
 def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:
