@@ -9,7 +9,11 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import DOCKER_MANIFEST, OCI_MANIFEST
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
+    DOCKER_MANIFEST,
+    OCI_MANIFEST,
+    normal_platform,
+)
 
 Container = t.Mapping[str, t.Any]
 Published = t.Mapping[str, t.Any]
@@ -178,8 +182,9 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
         return held("suspended", f"the Deployment is paused; {verdict.message}")
     if _is_under_way(rollout):
         return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
-    if published.get("pullable") is False:
-        return held("not_pullable", f"{verdict.candidate} cannot be pulled: {published.get('pullable_msg')}")
+    trouble = _pull_trouble(container, published)
+    if trouble:
+        return held("not_pullable", f"{verdict.candidate} {trouble}")
     seen_for = container.get("seen_for", 0)
     if seen_for < policy.stable_for:
         message = f"{verdict.candidate} was seen for {seen_for} of {policy.stable_for} s"
@@ -195,6 +200,26 @@ def _foreign(container: Container) -> str | None:
     if container["controller"]:
         return f"{container['controller']} controls this workload and would undo a change"
     return None
+
+
+def _pull_trouble(container: Container, published: Published) -> str | None:
+    if published.get("pullable") is False:
+        return f"cannot be pulled: {published.get('pullable_msg')}"
+    lacking = _lacking(container["platforms"], published.get("children") or ())
+    return f"has no image for {lacking}, where Pods run" if lacking else None
+
+
+def _lacking(platforms: t.Iterable[str], children: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Those platforms that an index has nothing for; empty where the index does not name platforms."""
+    if not children or not all(child.get("platform") for child in children):
+        return ""
+    known = {_without_variant(child["platform"]) for child in children}
+    return ", ".join(platform for platform in platforms if _without_variant(platform) not in known)
+
+
+def _without_variant(platform: str) -> str:
+    """Nodes do not tell their variant."""
+    return "/".join(normal_platform(platform).split("/")[:2])
 
 
 def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:
