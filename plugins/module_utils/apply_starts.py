@@ -45,7 +45,9 @@ def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: 
         wanted = _select(seen.starts, params, done)
     applier = _Applier(cluster, namespace, seen, check_mode, now, done)
     for start in wanted:
-        applier.one(start)
+        # the Deployment of one that is being deleted goes with it: a new one would keep it from ending
+        if not start["metadata"].get("deletionTimestamp"):
+            applier.one(start)
     return done
 
 

@@ -195,6 +195,12 @@ containers:
       type: dict
       returned: success
       sample: {old_revision: 1}
+    nodes:
+      description: Nodes that the Pods run on.
+      type: list
+      elements: str
+      returned: success
+      sample: [node-1]
     platforms:
       description: Platforms of the nodes the Pods run on. Read only where a runtime reports no registry digest.
       type: list

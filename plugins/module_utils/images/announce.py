@@ -71,7 +71,7 @@ def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now
         body = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{about['name'][:200]}.", "namespace": namespace},
+            "metadata": {"generateName": f"{about['name'][:200].rstrip('-.')}.", "namespace": namespace},
             "involvedObject": involved,
             "reason": event["reason"],
             "type": event["type"],

@@ -15,7 +15,8 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
 from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events, roll_events
-from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key
+from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
+from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import read_platforms
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide, limit
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
@@ -32,24 +33,34 @@ def judge(
     policy: Policy,
     before: status.Status | None = None,
     now: str = "",
+    nodes: t.Callable[[], t.Mapping[str, str]] = dict,
+    platforms: t.Sequence[str] = (),
 ) -> Judged:
     """A verdict for every container.
 
     :param published: registry_digest's entries, in any order
     :param before: the Update's status, which remembers since when a digest is seen
     :param now: `2006-01-02T15:04:05Z`
+    :param nodes: gives node name -> platform; called at most once, where an index is to be rolled
+    :param platforms: those to assume where Nodes may not be read
     """
     by_key: dict[t.Any, t.Mapping[str, t.Any]] = {}
     for entry in published:
         by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
         by_key.setdefault(entry["image"], entry)
     judged: Judged = []
+    known: t.Mapping[str, str] | None = None
     for container in containers:
         key = lookup_key(container["reference"], container["pull_secrets"])
         entry = by_key.get(key) or by_key.get(container["reference"])
         digest = entry.get("digest") if entry else None
         seen = {**container, "published": digest, "seen_for": status.seen_for(before or {}, container, digest, now)}
-        judged.append((seen, decide(seen, entry, policy)))
+        verdict = decide(seen, entry, policy)
+        if verdict.rolls and entry and entry.get("children") and not seen["platforms"]:
+            known = nodes() if known is None else known
+            seen["platforms"] = platforms_of(seen, known, platforms)
+            verdict = decide(seen, entry, policy)
+        judged.append((seen, verdict))
     return limit(judged, policy.max_concurrent)
 
 
@@ -148,7 +159,15 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         stable_for=spec.get("stableForSeconds", 0),
         max_concurrent=spec.get("maxConcurrent", Policy.max_concurrent),
     )
-    judged = judge(params["running"], params["published"], policy, before, now)
+    judged = judge(
+        params["running"],
+        params["published"],
+        policy,
+        before,
+        now,
+        lambda: read_platforms(cluster),
+        spec.get("platforms") or (),
+    )
     outcome = carry_out(cluster, namespace, judged, now, check_mode)
     done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
     # applying a Start that somebody edited is a roll too

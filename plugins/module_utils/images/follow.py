@@ -11,6 +11,7 @@ the object's spec still carries `digest` of that repository: a person who writes
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import re
 import typing as t
@@ -73,7 +74,14 @@ def _is_ours(follow: Follow) -> bool:
     """False for what we never write; a status made of it would be refused by the API server."""
     if not all(isinstance(value, str) for value in dataclasses.astuple(follow)):
         return False
-    return references.is_digest(follow.digest) and _TIME.fullmatch(follow.at) is not None
+    return references.is_digest(follow.digest) and _is_time(follow.at)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return _TIME.fullmatch(text) is not None and bool(datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return False
 
 
 def render(entries: t.Mapping[str, Follow]) -> str:

@@ -134,12 +134,17 @@ def add_platforms(
     """
     nodes: t.Mapping[str, str] | None = None
     for container in found:
-        on = container.pop("nodes")
         if not any(item["id_kind"] == "config" for item in container["running"]):
             continue
         if nodes is None:
             nodes = read()
-        container["platforms"] = sorted({nodes[name] for name in on if name in nodes}) or list(fallback)
+        container["platforms"] = platforms_of(container, nodes, fallback)
+
+
+def platforms_of(container: Object, nodes: t.Mapping[str, str], fallback: t.Sequence[str]) -> list[str]:
+    """Platforms of the nodes that a container's Pods run on, as far as they are known."""
+    on = container.get("nodes") or ()
+    return sorted({nodes[name] for name in on if name in nodes}) or list(fallback)
 
 
 def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:

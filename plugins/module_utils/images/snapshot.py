@@ -30,6 +30,7 @@ WORKLOADS: t.Mapping[str, tuple[str, str | None]] = {
     "CronJob": ("batch/v1", "Job"),
 }
 _REVISION_API = {"ReplicaSet": "apps/v1", "ControllerRevision": "apps/v1", "Job": "batch/v1"}
+_API_OF = {**{kind: api_version for kind, (api_version, _revision) in WORKLOADS.items()}, **_REVISION_API}
 #: a ControllerRevision's number is no metadata
 _METADATA_ONLY = ("ReplicaSet", "Job")
 
@@ -242,7 +243,8 @@ def _controllers(reader: Reader, namespace: str, pod: Object, known: t.Mapping[s
     current = pod
     while True:
         owner = controller_of(current)
-        if not owner or owner["kind"] not in {*WORKLOADS, *_REVISION_API}:
+        # other groups have Jobs and Deployments too, e.g. batch.volcano.sh
+        if not owner or _API_OF.get(owner["kind"]) != owner["apiVersion"]:
             return chain
         found = known.get(owner["uid"]) or reader.get(owner["apiVersion"], owner["kind"], namespace, owner["name"])
         if not found:

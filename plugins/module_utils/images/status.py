@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import json
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
@@ -27,6 +28,8 @@ Judged = t.Sequence[tuple[Container, Verdict]]
 Rolls = t.Sequence[t.Mapping[str, t.Any]]
 
 HISTORY = 10
+#: etcd takes objects of 1.5 MiB; the rest of the status and the managed fields need room too
+IMAGES_BYTES = 1_000_000
 _OURS = (
     *("run_name", "run_id", "registory_id", "check_id", "update", "observedGeneration", "images", "counts"),
     *("lastRoll", "pending", "history", "conditions"),
@@ -50,7 +53,7 @@ def following(
     rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in rolled)]
     status: Status = {**_first_published(judged), **_flags(before, judged, rolled)}
     status["observedGeneration"] = update["metadata"].get("generation", 0)
-    status["images"] = [_image(container, verdict) for container, verdict in judged]
+    status["images"] = _fitting([_image(container, verdict) for container, verdict in judged])
     status["counts"] = counts(verdict for _container, verdict in judged)
     entries = [_roll_entry(roll) for roll in rolled]
     if entries:
@@ -198,6 +201,25 @@ def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:
         "published": container.get("published"),
     }
     return {key: value for key, value in entry.items() if value is not None}
+
+
+def _fitting(images: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """As much as an object may hold: messages go first, then what is current, then the end."""
+    if _size(images) <= IMAGES_BYTES:
+        return images
+    images = [{key: value for key, value in image.items() if key != "message"} for image in images]
+    if _size(images) > IMAGES_BYTES:
+        images = [image for image in images if image["verdict"] != CURRENT]
+    room, kept = IMAGES_BYTES, []
+    for image in images:
+        room -= _size(image)
+        if room >= 0:
+            kept.append(image)
+    return kept
+
+
+def _size(value: t.Any) -> int:
+    return len(json.dumps(value)) + 2
 
 
 def workload_name(workload: t.Mapping[str, t.Any]) -> str:

@@ -9,7 +9,11 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import DOCKER_MANIFEST, OCI_MANIFEST
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
+    DOCKER_MANIFEST,
+    OCI_MANIFEST,
+    normal_platform,
+)
 
 Container = t.Mapping[str, t.Any]
 Published = t.Mapping[str, t.Any]
@@ -115,6 +119,11 @@ def _compare(container: Container, published: Published) -> Verdict:
         return Verdict(CURRENT, "index_changed_only", f"{candidate} is another index of the images that the Pods run")
     if pods["child"]:
         return Verdict(CURRENT, "platform_equal", f"the Pods run their platform's image of {candidate}")
+    follow = container["follow"]
+    if follow and follow["digest"] != candidate:
+        # a CronJob's Job, a paused Deployment, a Start that nobody applied yet: the next Pods run what is written
+        message = f"the Pods run {candidate}, the spec has {follow['digest']}"
+        return Verdict(STALE, "digest_differs", message, candidate)
     return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
 
 
@@ -176,16 +185,18 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
     rollout = container["rollout"]
     if policy.suspended:
         return held("suspended", f"suspended; {verdict.message}")
-    if container["workload"]["kind"] == "Pod":
-        return held("foreign_owner", "a Pod that no workload controls is not rolled")
-    if container["controller"]:
-        return held("foreign_owner", f"{container['controller']} controls this workload and would undo a change")
+    foreign = _foreign(container)
+    if foreign:
+        return held("foreign_owner", foreign)
     if carries(container["spec_image"], t.cast(str, verdict.candidate)):
         return _already_written(verdict, container)
+    if rollout["paused"]:
+        return held("suspended", f"the Deployment is paused; {verdict.message}")
     if _is_under_way(rollout):
         return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
-    if published.get("pullable") is False:
-        return held("not_pullable", f"{verdict.candidate} cannot be pulled: {published.get('pullable_msg')}")
+    trouble = _pull_trouble(container, published)
+    if trouble:
+        return held("not_pullable", f"{verdict.candidate} {trouble}")
     seen_for = container.get("seen_for", 0)
     if seen_for < policy.stable_for:
         message = f"{verdict.candidate} was seen for {seen_for} of {policy.stable_for} s"
@@ -193,6 +204,34 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
     if policy.dry_run:
         return held("dry_run", f"dry run; {verdict.message}")
     return verdict
+
+
+def _foreign(container: Container) -> str | None:
+    if container["workload"]["kind"] == "Pod":
+        return "a Pod that no workload controls is not rolled"
+    if container["controller"]:
+        return f"{container['controller']} controls this workload and would undo a change"
+    return None
+
+
+def _pull_trouble(container: Container, published: Published) -> str | None:
+    if published.get("pullable") is False:
+        return f"cannot be pulled: {published.get('pullable_msg')}"
+    lacking = _lacking(container["platforms"], published.get("children") or ())
+    return f"has no image for {lacking}, where Pods run" if lacking else None
+
+
+def _lacking(platforms: t.Iterable[str], children: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Those platforms that an index has nothing for; empty where the index does not name platforms."""
+    if not children or not all(child.get("platform") for child in children):
+        return ""
+    known = {_without_variant(child["platform"]) for child in children}
+    return ", ".join(platform for platform in platforms if _without_variant(platform) not in known)
+
+
+def _without_variant(platform: str) -> str:
+    """Nodes do not tell their variant."""
+    return "/".join(normal_platform(platform).split("/")[:2])
 
 
 def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:

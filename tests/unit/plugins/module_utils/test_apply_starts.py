@@ -66,6 +66,13 @@ def test_check_mode_writes_nothing_and_predicts_the_run():
     assert IMAGE in done.diff[0]["after"]
 
 
+def test_a_start_that_is_being_deleted_gets_no_deployment():
+    cluster = FakeCluster(start(deletionTimestamp=NOW), start("second", workload_name="shop"))
+    assert states(run(cluster)) == [("second", "shop-sample", "applied")]
+    assert run(cluster, starts=[{"name": "start-sample", "image": None}]).errors == []
+    assert [write for write in cluster.writes if "nginx" in write or "start-sample" in write] == []
+
+
 def test_named_starts_alone_are_applied():
     cluster = FakeCluster(start(), start("second", workload_name="shop"))
     assert states(run(cluster, starts=[{"name": "second"}])) == [("second", "shop-sample", "applied")]

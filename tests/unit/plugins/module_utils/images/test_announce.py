@@ -103,6 +103,16 @@ def test_an_event_as_it_is_posted():
     assert first["metadata"] == {"generateName": "web.", "namespace": NAMESPACE}
 
 
+@pytest.mark.parametrize("separator", ["-", ".", "-.-"])
+def test_the_name_of_an_event_is_one_where_the_workloads_is_cut(separator):
+    cluster = FakeCluster()
+    name = f"{'a' * 199}{separator}{'b' * 20}"
+    found = announce.roll_events([{**ROLL, "workload": {**ROLL["workload"], "name": name}}])
+    announce.post_events(cluster, NAMESPACE, found, NOW)
+    assert cluster.events[0]["metadata"]["generateName"] == f"{'a' * 199}."
+    assert cluster.events[0]["involvedObject"]["name"] == name
+
+
 def test_one_event_that_is_refused_stops_no_other():
     cluster = FakeCluster()
     refused = []

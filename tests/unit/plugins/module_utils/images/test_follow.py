@@ -39,7 +39,9 @@ def test_a_damaged_annotation_is_none(text):
     assert read(text) == {}
 
 
-@pytest.mark.parametrize("spoil", [{"digest": None}, {"at": 7}, {"reference": ["x"]}, {"from": {}}])
+@pytest.mark.parametrize(
+    "spoil", [{"digest": None}, {"at": 7}, {"at": "2026-13-45T99:99:99Z"}, {"reference": ["x"]}, {"from": {}}]
+)
 def test_one_damaged_entry_does_not_spoil_the_others(spoil):
     text = json.dumps({"app": {**followed(I1), **spoil}, "b": followed(I2), "c": {"reference": IMAGE}})
     assert list(read(text)) == ["b"]

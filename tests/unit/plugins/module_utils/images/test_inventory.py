@@ -185,10 +185,9 @@ def platforms_of(image_id, read, fallback=()):
     owner = workload()
     between = revision(owner)
     pods = [pod(between, image_id, node=node) for node in ("node-1", "node-2", "node-1")]
-    # as pod_image_id does it
-    found = [{**item, "nodes": ["node-1", "node-2"]} for item in inspect(owner, between, *pods)]
+    found = [{**item, "platforms": []} for item in inspect(owner, between, *pods)]
     inventory.add_platforms(found, read, fallback)
-    assert "nodes" not in found[0]
+    assert found[0]["nodes"] == ["node-1", "node-2"]
     return found[0]["platforms"]
 
 

@@ -156,12 +156,18 @@ def test_pods_by_labels():
 
 
 @pytest.mark.parametrize(
-    "owner", [None, {"apiVersion": "example/v1", "kind": "Odd", "metadata": {"name": "o", "uid": "o"}}]
+    "owner",
+    [
+        None,
+        {"apiVersion": "example/v1", "kind": "Odd", "metadata": {"name": "o", "uid": "o"}},
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "o", "uid": "o"}},
+    ],
 )
 def test_a_pod_that_no_known_kind_controls_is_its_own(owner):
-    cluster = FakeCluster(pod(owner, IMAGE_ID, name="alone"))
+    cluster = FakeCluster(pod(owner, IMAGE_ID, name="alone"), *([owner] if owner else []))
     seen = snapshot.read_pods(cluster, NAMESPACE, "alone", None)
     assert names(seen.workloads) == ["Pod/alone"]
+    assert not any(owner and owner["kind"] in request for request in cluster.requests)
 
 
 def test_a_pod_whose_controller_is_gone_is_its_own():

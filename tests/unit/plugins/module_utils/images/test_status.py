@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema
 import pytest
 
@@ -229,6 +231,32 @@ def test_a_new_generation_is_news():
 def test_only_where_all_is_current_a_work_is_done(verdicts, settled):
     assert status.is_settled(judged(*verdicts), []) is settled
     assert not status.is_settled(judged(CURRENT), [{"container": "app"}])
+
+
+@pytest.mark.parametrize(
+    ("most", "message", "kept", "told"),
+    [(1500, "x" * 200, 1500, True), (1500, "x" * 1024, 1500, False), (4000, "x", 400, False)],
+)
+def test_the_status_of_very_many_containers_fits_into_etcd(most, message, kept, told):
+    container = judged(UNKNOWN)[0][0]
+    verdicts = [Verdict("unknown" if number % 10 == 0 else "current", "x", message) for number in range(most)]
+    pairs = [
+        ({**container, "workload": {**container["workload"], "name": f"workload-{number:05}"}}, verdict)
+        for number, verdict in enumerate(verdicts)
+    ]
+    found = status.following(update(), pairs, [], NOW)
+    assert len(json.dumps(found)) < 1.2e6
+    assert sum(found["counts"].values()) == most
+    assert (len(found["images"]), "message" in found["images"][0]) == (kept, told)
+    assert len([image for image in found["images"] if image["verdict"] == "unknown"]) == most / 10
+    assert not status.is_news(found, status.following(update(status=found), pairs, [], LATER))
+
+
+def test_not_even_what_is_held_makes_a_status_too_large():
+    container = judged(UNKNOWN)[0][0]
+    found = status.following(update(), [(container, UNKNOWN)] * 5000, [], NOW)
+    assert 1000 < len(found["images"]) < 5000
+    assert len(json.dumps(found)) < 1.2e6
 
 
 def test_long_messages_are_cut():

@@ -398,3 +398,20 @@ def test_only_two_reasons_roll():
         assert verdict.Verdict("stale", reason, "", sha("x")).rolls
         assert not verdict.Verdict("current", reason, "").rolls
     assert not verdict.Verdict("stale", "quarantined", "", sha("x")).rolls
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
+def test_a_tag_that_moved_back_before_any_pod_ran_what_was_written(kind):
+    owner = workload(kind, containers=[container(image=at(I2))], annotations=annotation(app=followed(I2)))
+    one, between = pod_of(owner, at(I1))
+    found = inspect(owner, one, *between)[0]
+    assert judged(found, published(I1)) == ("stale", "digest_differs")
+
+
+def test_a_paused_deployment_is_held():
+    owner = workload()
+    owner["spec"]["paused"] = True
+    one, between = pod_of(owner, at(I1))
+    found = inspect(owner, one, *between)[0]
+    assert judged(found, pushed()) == ("stale", "suspended")
+    assert judged(found, published(I1)) == ("current", "digest_equal")

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An index that was pushed for other machines than those the Pods run on."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I2,
+    IMAGE,
+    Q1,
+    published,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
+    SAME,
+    at,
+    cluster_of,
+    flags,
+    image,
+    run,
+    status,
+)
+
+
+def node(arch):
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": arch}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}}
+
+
+def pushed_for(*platforms):
+    children = [{"platform": name, "digest": Q1} for name in platforms]
+    return {IMAGE: {**published(I2), "children": children}}
+
+
+def cluster_on(arch, **spec):
+    cluster = cluster_of("a", **spec)
+    cluster.put(node(arch))
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("arch", "platforms", "rolls"),
+    [
+        ("amd64", ("linux/amd64", "linux/arm64"), True),
+        ("amd64", ("linux/amd64/v3",), True),
+        ("arm", ("linux/arm/v6",), True),
+        ("arm64", ("linux/arm64/v8",), True),
+        ("amd64", ("linux/arm64",), False),
+        ("arm64", ("linux/amd64", "windows/arm64"), False),
+        # an index that does not say what its images are for
+        ("amd64", ("linux/arm64", ""), True),
+    ],
+)
+def test_an_index_is_rolled_only_where_it_has_an_image_for_the_nodes(arch, platforms, rolls):
+    cluster = cluster_on(arch)
+    done = run(cluster, pushed_for(*platforms))
+    assert image(cluster, "a") == (at(I2) if rolls else IMAGE)
+    assert done.judged[0][1].reason == ("digest_differs" if rolls else "not_pullable")
+    assert flags(cluster) == (True, rolls)
+    if not rolls:
+        assert f"no image for linux/{arch}" in status(cluster)["images"][0]["message"]
+
+
+@pytest.mark.parametrize(("assumed", "rolls"), [([], True), (["linux/arm64"], False), (["linux/amd64"], True)])
+def test_where_nodes_may_not_be_read_the_update_may_name_the_platforms(assumed, rolls):
+    cluster = cluster_of("a", platforms=assumed)
+    find = cluster.find
+
+    def refuse(api_version, kind, *arguments, **more):
+        if kind == "Node":
+            raise ApiError("may not list nodes", 403)
+        return find(api_version, kind, *arguments, **more)
+
+    cluster.find = refuse
+    run(cluster, pushed_for("linux/amd64"))
+    assert image(cluster, "a") == (at(I2) if rolls else IMAGE)
+
+
+def test_nodes_are_read_once_and_only_where_an_index_would_roll():
+    cluster = cluster_on("amd64")
+    run(cluster, SAME)
+    assert "list Node" not in cluster.requests
+    cluster = cluster_of("a", "b")
+    cluster.put(node("amd64"))
+    run(cluster, pushed_for("linux/amd64"))
+    assert cluster.requests.count("list Node") == 1
