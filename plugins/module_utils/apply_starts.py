@@ -42,7 +42,7 @@ def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: 
         seen = snapshot.read_targets(cluster, namespace, [snapshot.Target("Start")])
         if not seen.starts:
             snapshot.require_namespace(cluster, namespace)
-        wanted = _select(seen.starts, params, done)
+        wanted = _select(seen.starts, params, done, check_mode)
     applier = _Applier(cluster, namespace, seen, check_mode, now, done)
     for start in wanted:
         # the Deployment of one that is being deleted goes with it: a new one would keep it from ending
@@ -57,7 +57,7 @@ def _without_resource(spec: t.Mapping[str, t.Any]) -> Object:
     return {"metadata": {}, "spec": found}
 
 
-def _select(everyone: t.Sequence[Object], params: t.Mapping[str, t.Any], done: Done) -> list[Object]:
+def _select(everyone: t.Sequence[Object], params: t.Mapping[str, t.Any], done: Done, check_mode: bool) -> list[Object]:
     if params["starts"] is None:
         return list(everyone)
     by_name = {item["metadata"]["name"]: item for item in everyone}
@@ -65,7 +65,8 @@ def _select(everyone: t.Sequence[Object], params: t.Mapping[str, t.Any], done: D
     for entry in params["starts"]:
         start = by_name.get(entry["name"])
         if start:
-            chosen.append(_with_image(start, entry.get("image")))
+            # otherwise the Start has it, or has by now what somebody wrote since
+            chosen.append(_with_image(start, entry.get("image")) if check_mode else start)
         elif params["must_exist"]:
             done.errors.append(f"There is no Start {entry['name']} in namespace {params['namespace']}")
     return chosen

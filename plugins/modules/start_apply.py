@@ -29,7 +29,7 @@ options:
         type: str
         required: true
       image:
-        description: Image to apply, where it is known that the Start has it, or will have it after a check mode.
+        description: Image that the Start will have, which check mode cannot know from it. It counts in check mode only.
         type: str
   must_exist:
     description: Fail where one of O(starts) does not exist. Otherwise it is passed over.

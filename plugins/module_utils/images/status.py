@@ -20,6 +20,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict im
     UNKNOWN,
     Verdict,
     carries,
+    is_replacing,
+    is_under_way,
 )
 
 Container = t.Mapping[str, t.Any]
@@ -93,7 +95,17 @@ def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
 
 def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
     """True where nothing is in progress and nothing is left to find out: a one-time Update has done its work."""
-    return bool(judged) and not rolled and all(verdict.verdict == CURRENT for _container, verdict in judged)
+    return (
+        bool(judged)
+        and not rolled
+        and all(verdict.verdict == CURRENT and not _is_in_progress(container) for container, verdict in judged)
+    )
+
+
+def _is_in_progress(container: Container) -> bool:
+    """A roll of ours until it is complete, even one that fails; a rollout of others while it gets on."""
+    rollout = container["rollout"]
+    return not rollout["complete"] and (bool(container["follow"]) or is_under_way(rollout))
 
 
 def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str, t.Any]]:
@@ -253,8 +265,13 @@ def _conditions(
 
 def _condition_values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
     open_ones = standing(judged, rolled)
-    rolling = [pair for pair in judged if pair[1].verdict == STALE and pair not in open_ones]
+    rolling = [pair for pair in judged if pair not in open_ones and _is_rolling(*pair)]
     return [_up_to_date(judged, missing), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
+
+
+def _is_rolling(container: Container, verdict: Verdict) -> bool:
+    """Also where the first new Pods run what is published, and old ones are left."""
+    return verdict.verdict == STALE or (bool(container["follow"]) and is_replacing(container["rollout"]))
 
 
 def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> tuple[str, str, str, str]:

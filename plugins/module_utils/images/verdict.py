@@ -192,7 +192,7 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
         return _already_written(verdict, container)
     if rollout["paused"]:
         return held("suspended", f"the Deployment is paused; {verdict.message}")
-    if _is_under_way(rollout):
+    if is_under_way(rollout):
         return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
     trouble = _pull_trouble(container, published)
     if trouble:
@@ -253,7 +253,14 @@ def _takes_a_place(container: Container) -> bool:
     """Rolling, or broken by what the tag names now, which must not reach more; one broken otherwise stops no other."""
     rollout, follow = container["rollout"], container["follow"]
     is_ours = bool(follow) and follow["digest"] == container.get("published")
-    return _is_under_way(rollout) or (is_ours and not rollout["complete"])
+    return is_under_way(rollout) or (is_ours and not rollout["complete"])
+
+
+def is_replacing(rollout: t.Mapping[str, t.Any]) -> bool:
+    """True while Pods of an old revision are left; one that is merely not available is none of them."""
+    return not rollout["complete"] and (
+        rollout["observed"] < rollout["generation"] or rollout["updated"] < rollout["replicas"]
+    )
 
 
 def _workload(container: Container) -> tuple[str, str]:
@@ -274,6 +281,6 @@ def _already_written(verdict: Verdict, container: Container) -> Verdict:
     return dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
 
 
-def _is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
+def is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
     """An incomplete rollout is waited for, unless it fails: then a newer image may be what mends it."""
     return not (rollout["complete"] or rollout["failing"] or rollout["deadline_exceeded"])

@@ -78,12 +78,13 @@ def test_named_starts_alone_are_applied():
     assert states(run(cluster, starts=[{"name": "second"}])) == [("second", "shop-sample", "applied")]
 
 
-def test_an_image_that_is_known_outranks_the_start():
+def test_what_somebody_wrote_since_the_roll_outranks_its_image():
     cluster = FakeCluster(start())
-    image = f"{REPOSITORY}@{I1}"
-    run(cluster, starts=[{"name": "start-sample", "image": image}])
+    run(cluster, starts=[{"name": "start-sample", "image": f"{REPOSITORY}@{I1}"}])
     deployment = cluster.read("Deployment", "nginx-sample")
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    resource = cluster.read("Start", "start-sample")
+    assert resource["status"]["observedGeneration"] == resource["metadata"]["generation"]
 
 
 def test_check_mode_predicts_the_status_after_a_roll_that_was_a_dry_run_too():

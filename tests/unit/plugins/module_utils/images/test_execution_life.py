@@ -173,6 +173,34 @@ def test_an_update_does_not_end_while_a_target_is_missing():
     assert told["UpToDate"] == ("Unknown", "Unknown")
 
 
+def conditions(cluster):
+    return {x["type"]: x["status"] for x in status(cluster)["conditions"]}
+
+
+@pytest.mark.parametrize("left", [{"updatedReplicas": 1, "replicas": 2}, {"availableReplicas": 0}])
+def test_an_update_does_not_end_in_the_middle_of_its_rollout(left):
+    cluster = cluster_of("a", delete_flag=True)
+    run(cluster, PUSHED)
+    settle(cluster, "a")
+    cluster.edit("Deployment", "a", lambda x: x["status"].update(left))
+    assert run(cluster, PUSHED).deleted is False
+    assert conditions(cluster)["Rolling"] == ("True" if "replicas" in left else "False")
+    failing = {"waiting": {"reason": "CrashLoopBackOff"}}
+    cluster.edit("Pod", "pod-a", lambda x: x["status"]["containerStatuses"][0].update(state=failing))
+    assert run(cluster, PUSHED).deleted is False
+    done = {"updatedReplicas": 1, "replicas": 1, "availableReplicas": 1}
+    cluster.edit("Deployment", "a", lambda x: x["status"].update(done))
+    assert run(cluster, PUSHED).deleted is True
+
+
+def test_an_update_ends_beside_a_workload_that_others_broke():
+    cluster = cluster_of("a", delete_flag=True)
+    cluster.edit("Deployment", "a", lambda x: x["status"].update(availableReplicas=0))
+    failing = {"waiting": {"reason": "CrashLoopBackOff"}}
+    cluster.edit("Pod", "pod-a", lambda x: x["status"]["containerStatuses"][0].update(state=failing))
+    assert run(cluster, SAME).deleted is True
+
+
 def test_the_option_delete_flag_outranks_the_update():
     cluster = cluster_of("a", delete_flag=True)
     assert run(cluster, SAME, delete_flag=False).deleted is False
