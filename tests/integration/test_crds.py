@@ -82,8 +82,9 @@ def test_our_conditions_and_the_operators_live_side_by_side(kubectl, namespace):
     assert {condition["type"] for condition in conditions} == {"Running", "UpToDate"}
 
 
-def test_defaults_of_a_start(kubectl, namespace):
-    kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Start", {}))
+@pytest.mark.parametrize("spec", [None, {}])
+def test_defaults_of_a_start(kubectl, namespace, spec):
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Start", spec))
     assert get(kubectl, namespace, "start")["spec"] == {
         "name": "nginx",
         "image": "quay.io/k_nakajima/nginx-sample:latest",

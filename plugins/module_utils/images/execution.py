@@ -114,6 +114,8 @@ def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dr
             cluster.json_patch(target, operations, dry_run=dry_run)
             return None
         except ApiError as exc:
+            if exc.status == 404:
+                return problem
             # a test that fails on fresh data again and again is none: the API server will not have the object so
             if not exc.changed_meanwhile or (exc.status == 422 and attempt == ATTEMPTS - 1):
                 raise

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import jsonschema
 import pytest
 import yaml
+
+from ansible_collections.kubesteward.core.plugins.module_utils import starts
 
 TYPES = {"object", "array", "string", "integer", "boolean"}
 KINDS = ("Start", "Update")
@@ -87,6 +90,24 @@ def test_defaults_satisfy_their_own_schema(schemas, kind):
     assert with_default
     for path, node in with_default:
         assert list(jsonschema.Draft202012Validator(closed(node)).iter_errors(node["default"])) == [], path
+
+
+def defaulted(schema: dict, value: dict) -> dict:
+    """The defaults that the API server fills in."""
+    for name, child in schema.get("properties", {}).items():
+        if name not in value and "default" in child:
+            value[name] = copy.deepcopy(child["default"])
+        if isinstance(value.get(name), dict):
+            defaulted(child, value[name])
+    return value
+
+
+@pytest.mark.parametrize("resource", [{}, {"spec": {}}])
+def test_a_start_without_a_spec_has_every_default_that_the_role_reads(schemas, resource):
+    found = defaulted(schemas["Start"], resource)["spec"]
+    assert found["image"] == "quay.io/k_nakajima/nginx-sample:latest"
+    deployment = starts.desired({"metadata": {}, "spec": found}, "shop")
+    assert deployment["metadata"]["name"] == "nginx-sample"
 
 
 def test_defaults_of_an_update(schemas):

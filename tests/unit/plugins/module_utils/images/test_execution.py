@@ -262,6 +262,19 @@ def test_a_workload_that_was_deleted_meanwhile_is_held():
     assert done.judged[0][1].reason == "conflict"
 
 
+def test_a_workload_that_was_deleted_between_our_read_and_our_write_is_held():
+    cluster = cluster_of("a")
+
+    def vanish(verb, target):
+        if verb == "patch":
+            cluster.objects.pop(("Deployment", NAMESPACE, "a"), None)
+
+    cluster.before_write = vanish
+    done = run(cluster, PUSHED)
+    assert (done.rolled, done.errors) == ([], [])
+    assert done.judged[0][1].reason == "conflict"
+
+
 def test_an_update_that_was_deleted_meanwhile_is_no_error():
     cluster = cluster_of("a")
 
