@@ -284,3 +284,66 @@ def test_the_follow_annotation_says_what_was_followed(running):
     assert entry["reference"] == running.image
     assert entry["from"] == running.image
     assert entry["digest"] == second
+
+
+def test_what_cannot_be_written_stops_nothing_else(running, monkeypatch):
+    """A user who may patch no StatefulSet: the Start is rolled and applied all the same, and the other Update runs."""
+    database = _stateful_set(running)
+    running.apply(database)
+    running.kubectl("rollout", "status", "-n", running.namespace, "statefulset/db", "--timeout=120s")
+    targets = [{"kind": "StatefulSet", "name": "db"}, {"kind": "Start", "name": "sample"}]
+    running.apply(running.update("all", {"targets": targets}))
+    _grant(running, "jane")
+    monkeypatch.setenv("K8S_AUTH_IMPERSONATE_USER", "jane")
+    second = running.push("v2")
+    failed = running.run("update", expect=2)
+    assert "Could not patch StatefulSet db" in failed.output
+    running.settled()
+    assert running.running() == {second}
+    assert running.verdicts("all")["db"] == "stale/digest_differs"
+    assert running.condition("RolloutBlocked", "all")["status"] == "True"
+    # the other Update ran after it, and saw the rollout begin
+    assert running.verdicts()["sample-sample"] in ("stale/rollout_in_progress", "unknown/waiting")
+
+
+def _stateful_set(shop: Shop) -> dict:
+    labels = {"app": "db"}
+    pod = {"containers": [{"name": "db", "image": shop.image}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db"},
+        "spec": {
+            "serviceName": "db",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def _grant(shop: Shop, user: str) -> None:
+    everything = {"verbs": ["get", "list"], "resources": ["*"], "apiGroups": ["", "apps", "install.sios.nginx.testing"]}
+    writes_of_ours = [
+        {"verbs": ["patch"], "resources": ["deployments"], "apiGroups": ["apps"]},
+        {"verbs": ["create"], "resources": ["events"], "apiGroups": [""]},
+        {
+            "verbs": ["patch"],
+            "resources": ["starts", "starts/status", "updates/status"],
+            "apiGroups": ["install.sios.nginx.testing"],
+        },
+    ]
+    api = "rbac.authorization.k8s.io"
+    role = {
+        "apiVersion": f"{api}/v1",
+        "kind": "Role",
+        "metadata": {"name": user},
+        "rules": [everything, *writes_of_ours],
+    }
+    binding = {
+        "apiVersion": f"{api}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": api, "kind": "Role", "name": user},
+        "subjects": [{"apiGroup": api, "kind": "User", "name": user}],
+    }
+    shop.apply(role, binding)

@@ -13,6 +13,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTA
 
 Object = dict[str, t.Any]
 
+#: Events on verdicts in one pass
+MOST_NEWS = 20
 _COMPONENT = "kubesteward"
 
 
@@ -39,6 +41,7 @@ def events(
     found += [{**event, "about": about} for event in found]
     known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
     open_ones = status.standing(judged, rolled)
+    news: list[Object] = []
     for container, verdict in judged:
         name = status.workload_name(container["workload"])
         worth_telling = verdict.verdict == UNKNOWN or (container, verdict) in open_ones
@@ -47,12 +50,22 @@ def events(
         normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run", "unstable")
         reason = "VerdictUnknown" if verdict.verdict == UNKNOWN else "RollHeld"
         message = f"{name} {container['container']}: {verdict.reason}: {verdict.message}"
-        found.append({"reason": reason, "type": "Normal" if normal else "Warning", "message": message, "about": about})
+        news.append({"reason": reason, "type": "Normal" if normal else "Warning", "message": message, "about": about})
+    found += _capped(news)
     was_empty = any(x["type"] == "UpToDate" and x.get("reason") == "NoWorkload" for x in before.get("conditions") or ())
     if not judged and not was_empty:
         message = "no workload was found to look at; the next pass looks again"
         found.append({"reason": "NoWorkload", "type": "Normal", "message": message, "about": about})
     return found
+
+
+def _capped(news: list[Object]) -> list[Object]:
+    """A registry that fails makes news of everything at once: the first ones, and how many more there are."""
+    if len(news) <= MOST_NEWS:
+        return news
+    rest = len(news) - MOST_NEWS + 1
+    summary = {**news[MOST_NEWS - 1], "message": f"{rest} more containers have a new verdict; see status.images"}
+    return [*news[: MOST_NEWS - 1], summary]
 
 
 def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now: str) -> list[str]:

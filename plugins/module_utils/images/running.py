@@ -261,10 +261,9 @@ def rollout_state(workload: Object, live: t.Iterable[Object]) -> dict[str, t.Any
     generation = workload["metadata"].get("generation", 0)
     observed = status.get("observedGeneration", 0)
     has_rollout = workload["kind"] in ("Deployment", "StatefulSet", "DaemonSet")
-    deadline = any(
-        condition.get("type") == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
-        for condition in status.get("conditions") or ()
-    )
+    progressing = {x.get("reason") for x in status.get("conditions") or () if x.get("type") == "Progressing"}
+    # a Pod that became unready since does not take the end of the rollout back
+    ended = available >= desired or "NewReplicaSetAvailable" in progressing
     return {
         "generation": generation,
         "observed": observed,
@@ -273,9 +272,8 @@ def rollout_state(workload: Object, live: t.Iterable[Object]) -> dict[str, t.Any
         "available": available,
         "replicas": replicas,
         "paused": bool(spec.get("paused")),
-        "deadline_exceeded": deadline,
-        "complete": not has_rollout
-        or (observed >= generation and updated == replicas == desired and available >= desired),
+        "deadline_exceeded": "ProgressDeadlineExceeded" in progressing,
+        "complete": not has_rollout or (observed >= generation and updated == replicas == desired and ended),
         **_pod_trouble(live),
     }
 

@@ -63,6 +63,14 @@ def test_a_verdict_is_told_once(verdict, expected):
     assert told(verdict, before=Verdict("unknown", "unreachable", "")) == expected
 
 
+def test_a_registry_that_fails_for_everything_is_told_in_a_few_events():
+    one = {**running(f"{REPOSITORY}@{I1}"), "published": None}
+    pair = [({**one, "container": f"c{number}"}, UNKNOWN) for number in range(500)]
+    found = announce.events(update(), {}, pair, [])
+    assert len(found) == announce.MOST_NEWS
+    assert "481 more containers" in found[-1]["message"]
+
+
 def test_a_roll_is_told_on_the_workload_and_on_the_update():
     assert told(STALE, rolled=[ROLL]) == [("ImageRolled", "Normal", "Deployment"), ("ImageRolled", "Normal", "Update")]
     assert told(STALE, rolled=[ROLL], resource=None) == [("ImageRolled", "Normal", "Deployment")]

@@ -302,3 +302,11 @@ def test_an_id_of_an_unknown_form_is_kept_as_it_is():
 
 def test_digests_of_the_builders_differ():
     assert len({I1, I2, P1, C1, sha("x")}) == 5
+
+
+@pytest.mark.parametrize(("reason", "complete"), [("NewReplicaSetAvailable", True), ("ReplicaSetUpdated", False)])
+def test_a_pod_that_became_unready_does_not_take_the_end_of_a_rollout_back(reason, complete):
+    steady = workload(replicas=2)
+    steady["status"]["availableReplicas"] = 1
+    steady["status"]["conditions"] = [{"type": "Progressing", "status": "True", "reason": reason}]
+    assert running.rollout_state(steady, [])["complete"] is complete
