@@ -55,7 +55,9 @@ def following(
     rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in rolled)]
     status: Status = {**_first_published(judged), **_flags(before, judged, rolled)}
     status["observedGeneration"] = update["metadata"].get("generation", 0)
-    status["images"] = _fitting([_image(container, verdict) for container, verdict in judged])
+    images = [_image(container, verdict) for container, verdict in judged]
+    _keep_last_known(before, status, images)
+    status["images"] = _fitting(images)
     status["counts"] = counts(verdict for _container, verdict in judged)
     entries = [_roll_entry(roll) for roll in rolled]
     if entries:
@@ -196,6 +198,17 @@ def _waits_its_turn(container: Container, verdict: Verdict) -> bool:
     """Held by another rollout: unlike one that is on its way, the spec does not have what was found."""
     held = verdict.verdict == STALE and verdict.reason == "rollout_in_progress"
     return held and not carries(container["spec_image"], verdict.candidate or "")
+
+
+def _keep_last_known(before: Status, status: Status, images: list[dict[str, t.Any]]) -> None:
+    """Where a registry does not answer, what it named last stays; RegistryReachable says since when it is old."""
+    known = {(x["workload"], x["container"], x["image"]): x.get("published") for x in before.get("images") or ()}
+    for image in images:
+        last = known.get((image["workload"], image["container"], image["image"]))
+        if image["verdict"] == UNKNOWN and last:
+            image.setdefault("published", last)
+    if images and images[0]["verdict"] == UNKNOWN and before.get("registory_id"):
+        status.setdefault("registory_id", before["registory_id"])
 
 
 def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:

@@ -60,3 +60,10 @@ def test_runs_leave_as_few_folders_behind_as_work(watches, kind):
 def test_playbooks_are_named_from_the_folder_the_operator_starts_in(root, watches, kind):
     assert watches[kind]["playbook"] == f"playbooks/{kind.lower()}.yml"
     assert (root / watches[kind]["playbook"]).is_file()
+
+
+@pytest.mark.parametrize("kind", ["Start", "Update"])
+def test_I7_each_resource_has_a_period_of_its_own_and_no_hour_of_the_clock(watches, kind):
+    # the operator counts a period from the end of the resource's own last pass, so passes do not meet at the full hour
+    assert re.fullmatch(r"[0-9]+[sm]", watches[kind]["reconcilePeriod"])
+    assert not any("schedule" in key.lower() for key in watches[kind])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import running
@@ -89,7 +89,6 @@ def specs(cluster):
     return found, written
 
 
-@settings(max_examples=150, deadline=None)
 @given(workloads(), registries(), st.booleans())
 def test_a_second_pass_plans_and_writes_nothing(objects, registry, suspend):
     targets = [{"kind": item["kind"], "name": item["metadata"]["name"]} for item in objects if item["kind"] in KINDS]

@@ -262,3 +262,17 @@ def test_not_even_what_is_held_makes_a_status_too_large():
 def test_long_messages_are_cut():
     found = following(Verdict("unknown", "not_found", "x" * 5000))
     assert len(found["images"][0]["message"]) == 1024
+
+
+def test_I11_the_last_known_digest_is_kept_and_since_when_it_is_old():
+    before = following(CURRENT)
+    silent = Verdict("unknown", "unreachable", "no answer")
+    pairs = [({**container, "published": None}, silent) for container, _verdict in judged(silent)]
+    after = status.following(update(status=before), pairs, [], LATER)
+    assert after["registory_id"] == before["registory_id"] == I2
+    assert [image["published"] for image in after["images"]] == [I2]
+    condition = next(x for x in after["conditions"] if x["type"] == "RegistryReachable")
+    assert (condition["status"], condition["lastTransitionTime"]) == ("False", LATER)
+    later = status.following(update(status=after), pairs, [], "2026-03-03T00:00:00Z")
+    assert not status.is_news(after, later)
+    assert later["images"][0]["published"] == I2
