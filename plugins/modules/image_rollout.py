@@ -161,7 +161,7 @@ deleted:
   returned: success
   type: bool
 table:
-  description: The verdicts as lines of a table.
+  description: The verdicts as lines of a table, and below it why containers are unknown or held.
   returned: success
   type: list
   elements: str
@@ -175,7 +175,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
 
@@ -196,7 +196,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: str) -> execution.Pass:
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
-    namespace = params["namespace"]
+    namespace = snapshot.named_namespace(params)
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:
