@@ -8,12 +8,14 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import STALE, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, Verdict
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 
 _COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED")
+#: messages below the table
+_NOTES = 20
 
 
 def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
@@ -29,7 +31,7 @@ def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
-        "table": table(done, patched),
+        "table": [*table(done, patched), *notes(done, patched)],
     }
     if done.status is not None:
         found["status"] = done.status
@@ -75,6 +77,18 @@ def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
         rows.append(cells)
     widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def notes(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
+    """Why containers are unknown or held, each message once: the reason alone names no host and no Secret."""
+    messages: dict[str, None] = {}
+    for container, verdict in done.judged:
+        key = status.workload_name(container["workload"]), container["container"]
+        if verdict.verdict != CURRENT and key not in patched and verdict.message:
+            messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    found = list(messages)
+    more = len(found) - _NOTES
+    return [*found[:_NOTES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _short(digest: str | None) -> str:
