@@ -35,18 +35,18 @@ options:
     description: The Update as M(kubesteward.core.pod_image_id) returned it in this pass, which saves reading it again.
     type: dict
   running:
-    description: RV(kubesteward.core.pod_image_id#module:containers) of M(kubesteward.core.pod_image_id).
+    description: The RV(kubesteward.core.pod_image_id#module:containers) of a pass.
     type: list
     elements: dict
     required: true
   published:
-    description: RV(kubesteward.core.registry_digest#module:images) of M(kubesteward.core.registry_digest).
+    description: The RV(kubesteward.core.registry_digest#module:images) of a pass.
     type: list
     elements: dict
     default: []
   missing:
     description:
-      - RV(kubesteward.core.pod_image_id#module:missing) of M(kubesteward.core.pod_image_id).
+      - The RV(kubesteward.core.pod_image_id#module:missing) of a pass, told as warnings.
       - While a workload is missing, the Update is not up to date, and is not deleted by O(delete_flag).
     type: list
     elements: str

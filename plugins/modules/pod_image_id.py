@@ -227,8 +227,8 @@ containers:
       type: str
       returned: success
 lookups:
-  description: The distinct references to look up, as option O(kubesteward.core.registry_digest#module:images) of
-    M(kubesteward.core.registry_digest) takes them.
+  description: The distinct references to look up, as O(kubesteward.core.registry_digest#module:images)
+    takes them.
   returned: success
   type: list
   elements: dict
