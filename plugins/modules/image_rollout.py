@@ -161,7 +161,8 @@ deleted:
   returned: success
   type: bool
 table:
-  description: The verdicts as lines of a table, and below it why containers are unknown or held.
+  description: The verdicts as lines of a table, and below it why containers are unknown or held, and
+    what was released.
   returned: success
   type: list
   elements: str
@@ -215,7 +216,7 @@ def main() -> None:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:
         module.warn(warning)
-    result = report.result(done, with_diff=module._diff)
+    result = report.result(done, with_diff=module._diff, nothing_ran=not module.params["running"])
     if done.errors:
         module.fail_json(msg=report.aggregated(done.errors), **result)
     module.exit_json(**result)
