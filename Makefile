@@ -18,7 +18,7 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit integration molecule test test-long \
+.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
 	bench demo testbed-up testbed-down testbed-status run build image install uninstall clean
 
 help: ## list the targets

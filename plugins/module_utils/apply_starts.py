@@ -32,7 +32,7 @@ class Done:
 
 def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Done:
     """Apply what `params`, the options of start_apply, ask for; one that fails never stops the others."""
-    namespace, spec = params["namespace"], params["spec"]
+    namespace, spec = snapshot.named_namespace(params), params["spec"]
     done = Done()
     if spec:
         wanted = [_without_resource(spec)]

@@ -323,15 +323,26 @@ def with_one_error(official: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
     return request
 
 
+def _one_line(exc: Exception) -> str:
+    """What is wrong and where. Of what a YAML file says only the place is told: it may be a secret."""
+    mark = getattr(exc, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(exc).split())
+    return f"{getattr(exc, 'problem', None) or 'not YAML'} in {mark.name}, line {mark.line + 1}"
+
+
 def _dynamic_client(module: AnsibleModule, kubernetes: t.Any, retries: t.Any) -> t.Any:
+    import yaml
     from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
     from kubernetes.dynamic import DynamicClient
 
     try:
         configuration = k8s._create_configuration(k8s._create_auth_spec(module))
     except kubernetes.config.ConfigException as exc:
-        hint = "set kubeconfig, context or host, or the environment variable K8S_AUTH_KUBECONFIG"
+        hint = "set kubeconfig, context or host, or the environment variable KUBECONFIG or K8S_AUTH_KUBECONFIG"
         raise StewardError(f"No cluster is configured: {exc} ({hint})") from exc
+    except (OSError, ValueError, yaml.YAMLError) as exc:
+        raise StewardError(f"The kubeconfig cannot be read: {_one_line(exc)}") from exc
     configuration.retries = retries
     api = kubernetes.client.ApiClient(configuration)
     api.user_agent = USER_AGENT

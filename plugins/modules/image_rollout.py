@@ -35,18 +35,18 @@ options:
     description: The Update as M(kubesteward.core.pod_image_id) returned it in this pass, which saves reading it again.
     type: dict
   running:
-    description: RV(kubesteward.core.pod_image_id#module:containers) of M(kubesteward.core.pod_image_id).
+    description: The RV(kubesteward.core.pod_image_id#module:containers) of a pass.
     type: list
     elements: dict
     required: true
   published:
-    description: RV(kubesteward.core.registry_digest#module:images) of M(kubesteward.core.registry_digest).
+    description: The RV(kubesteward.core.registry_digest#module:images) of a pass.
     type: list
     elements: dict
     default: []
   missing:
     description:
-      - RV(kubesteward.core.pod_image_id#module:missing) of M(kubesteward.core.pod_image_id).
+      - The RV(kubesteward.core.pod_image_id#module:missing) of a pass, told as warnings.
       - While a workload is missing, the Update is not up to date, and is not deleted by O(delete_flag).
     type: list
     elements: str
@@ -161,7 +161,8 @@ deleted:
   returned: success
   type: bool
 table:
-  description: The verdicts as lines of a table.
+  description: The verdicts as lines of a table, and below it why containers are unknown or held, and
+    what was released.
   returned: success
   type: list
   elements: str
@@ -175,7 +176,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
 
@@ -196,7 +197,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: str) -> execution.Pass:
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
-    namespace = params["namespace"]
+    namespace = snapshot.named_namespace(params)
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:
@@ -215,7 +216,7 @@ def main() -> None:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:
         module.warn(warning)
-    result = report.result(done, with_diff=module._diff)
+    result = report.result(done, with_diff=module._diff, nothing_ran=not module.params["running"])
     if done.errors:
         module.fail_json(msg=report.aggregated(done.errors), **result)
     module.exit_json(**result)

@@ -227,8 +227,8 @@ containers:
       type: str
       returned: success
 lookups:
-  description: The distinct references to look up, as option O(kubesteward.core.registry_digest#module:images) of
-    M(kubesteward.core.registry_digest) takes them.
+  description: The distinct references to look up, as O(kubesteward.core.registry_digest#module:images)
+    takes them.
   returned: success
   type: list
   elements: dict
@@ -302,15 +302,16 @@ def argument_spec() -> dict[str, t.Any]:
 
 def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.Any]:
     """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `find`."""
+    namespace = snapshot.named_namespace(params)
     given = [way for way in _WAYS if params.get(way)]
     if len(given) > 1:
         raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
     update, others = _update(params, reader)
     seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
     if not (seen.workloads or seen.starts or update or params.get("update")):
-        snapshot.require_namespace(reader, params["namespace"])
+        snapshot.require_namespace(reader, namespace)
     spec = (update or {}).get("spec") or {}
-    found = inventory.containers(seen, _policy(params, spec), params["namespace"])
+    found = inventory.containers(seen, _policy(params, spec), namespace)
     inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
     return {
         "changed": False,

@@ -172,6 +172,7 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     )
     outcome = carry_out(cluster, namespace, judged, now, check_mode)
     done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
+    done.warnings = [f"There is no {name} in namespace {namespace}" for name in params["missing"]]
     # applying a Start that somebody edited is a roll too
     done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.rolled)
     if update:

@@ -8,16 +8,22 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import STALE, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, Verdict
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 
 _COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED")
+#: messages below the table
+_NOTES = 20
+_NOTHING = "Nothing to look at: the namespace has no Start with a Deployment, or none of the named workloads exists"
 
 
-def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
-    """The documented result of image_rollout."""
+def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, t.Any]:
+    """The documented result of image_rollout.
+
+    :param nothing_ran: there was no container to look at
+    """
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
     patched = {_key(roll) for roll in done.rolled}
     found: dict[str, t.Any] = {
@@ -29,7 +35,7 @@ def result(done: Pass, with_diff: bool) -> dict[str, t.Any]:
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
-        "table": table(done, patched),
+        "table": [*table(done, patched), *notes(done, patched), *([_NOTHING] if nothing_ran else [])],
     }
     if done.status is not None:
         found["status"] = done.status
@@ -75,6 +81,20 @@ def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
         rows.append(cells)
     widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def notes(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
+    """Why containers are unknown or held, and what was released: a reason alone names no host and no Secret."""
+    messages: dict[str, None] = {}
+    for container, verdict in done.judged:
+        key = status.workload_name(container["workload"]), container["container"]
+        if verdict.verdict != CURRENT and key not in patched and verdict.message:
+            messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    for item in done.released:
+        messages[f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}: released"] = None
+    found = list(messages)
+    more = len(found) - _NOTES
+    return [*found[:_NOTES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _short(digest: str | None) -> str:

@@ -133,6 +133,18 @@ def _owning_starts(
     return [start for start in reader.find(INSTALL_GROUP, "Start", namespace) if start["metadata"]["uid"] in wanted]
 
 
+def named_namespace(params: t.Mapping[str, t.Any]) -> str:
+    """The option `namespace`. An empty one would read the whole cluster.
+
+    :raises StewardError: it is empty
+    """
+    namespace: str = params["namespace"]
+    if not namespace.strip():
+        hint = "in the playbooks and roles it is update_namespace or start_namespace"
+        raise StewardError(f"The namespace is empty: set the option namespace ({hint})")
+    return namespace
+
+
 def require_namespace(reader: Reader, namespace: str) -> None:
     """Tell a namespace with nothing in it from one that does not exist, most likely a slip of the pen.
 

@@ -328,3 +328,18 @@ def test_a_missing_kubeconfig_says_what_to_set(monkeypatch):
     assert "No configuration found" in str(caught.value)
     assert "kubeconfig" in str(caught.value)
     assert "K8S_AUTH_KUBECONFIG" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"token: abc\nfoo: [", "in {path}, line 2"), (b"\x00\x01", "{path}")],
+)
+def test_a_kubeconfig_that_cannot_be_read_is_named_and_not_quoted(tmp_path, content, told):
+    path = tmp_path / "config"
+    path.write_bytes(content)
+    with pytest.raises(StewardError) as caught:
+        Cluster.connect(module(kubeconfig=str(path)))
+    assert str(caught.value).startswith("The kubeconfig cannot be read: ")
+    assert told.format(path=path) in str(caught.value)
+    assert "abc" not in str(caught.value)
+    assert "\n" not in str(caught.value)

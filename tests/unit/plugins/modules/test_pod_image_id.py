@@ -128,6 +128,12 @@ def test_a_namespace_that_does_not_exist_is_an_error(cluster):
         look(cluster, namespace="shpo", starts=True)
 
 
+def test_an_empty_namespace_reads_nothing_of_the_cluster(cluster):
+    with pytest.raises(StewardError, match="The namespace is empty: set the option namespace"):
+        look(cluster, namespace="", updates=True)
+    assert cluster.requests == []
+
+
 def test_the_deployment_of_a_start_belongs_to_it_however_it_was_asked_for(cluster):
     result = look(cluster, workloads=[{"kind": "Deployment", "name": "nginx-sample"}])
     assert [(item["workload"]["owner"]["kind"], item["controller"]) for item in result["containers"]] == [

@@ -252,13 +252,14 @@ def test_a_workload_that_was_deleted_meanwhile_is_held():
         "update": None,
         "update_resource": seen["update_resource"],
         "running": seen["containers"],
-        "missing": [],
+        "missing": ["StatefulSet/db"],
         "dry_run": False,
     }
     done = execution.reconcile(
         cluster, NAMESPACE, {**params, "published": [PUSHED[IMAGE]], "delete_flag": None}, False, NOW
     )
     assert (done.rolled, done.errors) == ([], [])
+    assert done.warnings == [f"There is no StatefulSet/db in namespace {NAMESPACE}"]
     assert done.judged[0][1].reason == "conflict"
 
 

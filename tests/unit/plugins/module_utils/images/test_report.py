@@ -97,6 +97,28 @@ def test_the_table_of_one_that_runs_nothing_or_much():
     assert full.count(",") == 2
 
 
+def test_below_the_table_is_why_containers_are_unknown_or_held():
+    result = report.result(run(cluster_of("a"), {}), with_diff=False)
+    assert result["table"][-1] == "Deployment/a app: " + result["verdicts"][0]["message"]
+    assert len(report.result(run(cluster_of("a"), SAME), with_diff=False)["table"]) == 2
+
+
+def test_below_the_table_is_what_was_released_and_that_nothing_ran():
+    owner = {"kind": "Deployment", "name": "a", "api_version": "apps/v1"}
+    done = Pass(released=[{"owner": owner, "containers": ["app", "init"]}])
+    assert report.result(done, with_diff=False)["table"][1:] == ["Deployment/a app, init: released"]
+    (told,) = report.result(Pass(), with_diff=False, nothing_ran=True)["table"][1:]
+    assert told.startswith("Nothing to look at: ")
+
+
+def test_the_messages_below_the_table_are_few():
+    (pair,) = judged(HELD)
+    done = Pass([({**pair[0], "container": f"app-{n}"}, HELD) for n in range(25)])
+    found = report.notes(done, ())
+    assert len(found) == 21
+    assert found[-1] == "and 5 more"
+
+
 def test_errors_are_one_message():
     assert report.aggregated(["a"]) == "a"
     assert report.aggregated(["a", "b"]).endswith("a; b")
