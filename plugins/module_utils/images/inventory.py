@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -26,15 +27,27 @@ def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str
     """
     owners = _start_owners(snapshot)
     wanted, ignored = set(policy.get("follow") or ()), set(policy.get("ignore") or ())
+    pods, revisions = _by_controller(snapshot.pods), _by_controller(snapshot.revisions)
     found = []
     for workload in snapshot.workloads:
         owner = owners.get(workload["metadata"]["name"]) if workload["kind"] == "Deployment" else None
-        group = running.family(workload, snapshot.pods, snapshot.revisions)
+        uid = workload["metadata"]["uid"]
+        parents = [uid, *(revision["metadata"]["uid"] for revision in revisions[uid])]
+        own = [workload] if workload["kind"] == "Pod" else [pod for parent in parents for pod in pods[parent]]
+        group = running.family(workload, own, revisions[uid])
         for container in running.template_containers(running.pod_template(workload)):
             if container["name"] in ignored or (wanted and container["name"] not in wanted):
                 continue
             found.append(_describe(workload, owner, group, container, namespace))
     return found
+
+
+def _by_controller(objects: t.Iterable[Object]) -> dict[str | None, list[Object]]:
+    """Objects by the uid of what controls them: many workloads must not each go through all Pods of a namespace."""
+    grouped: dict[str | None, list[Object]] = collections.defaultdict(list)
+    for obj in objects:
+        grouped[(running.controller_of(obj) or {}).get("uid")].append(obj)
+    return grouped
 
 
 def _start_owners(snapshot: Snapshot) -> dict[str, Object]:
