@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
@@ -49,7 +50,7 @@ def judge(
         by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
         by_key.setdefault(entry["image"], entry)
     judged: Judged = []
-    known: t.Mapping[str, str] | None = None
+    nodes = functools.cache(nodes)
     for container in containers:
         key = lookup_key(container["reference"], container["pull_secrets"])
         entry = by_key.get(key) or by_key.get(container["reference"])
@@ -57,8 +58,7 @@ def judge(
         seen = {**container, "published": digest, "seen_for": status.seen_for(before or {}, container, digest, now)}
         verdict = decide(seen, entry, policy)
         if verdict.rolls and entry and entry.get("children") and not seen["platforms"]:
-            known = nodes() if known is None else known
-            seen["platforms"] = platforms_of(seen, known, platforms)
+            seen["platforms"] = platforms_of(seen, nodes(), platforms)
             verdict = decide(seen, entry, policy)
         judged.append((seen, verdict))
     return limit(judged, policy.max_concurrent)
@@ -82,15 +82,14 @@ def carry_out(cluster: Cluster, namespace: str, judged: Judged, now: str, dry_ru
     """Patch every owner that has a stale container; one that cannot be patched never stops the others."""
     outcome = Outcome(list(judged))
     for roll in rollout.plan(judged):
-        names = {change.container for change in roll.changes}
         try:
             conflict = _roll_one(cluster, namespace, roll, now, dry_run)
         except ApiError as exc:
             outcome.errors.append(str(exc))
-            _explain(outcome, roll, names, None, str(exc))
+            _explain(outcome, roll, None, str(exc))
             continue
         if conflict:
-            _explain(outcome, roll, names, "conflict", conflict)
+            _explain(outcome, roll, "conflict", conflict)
             continue
         for change in roll.changes:
             entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
@@ -123,7 +122,8 @@ def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dr
     return problem
 
 
-def _explain(outcome: Outcome, roll: rollout.Roll, names: set[str], reason: str | None, message: str) -> None:
+def _explain(outcome: Outcome, roll: rollout.Roll, reason: str | None, message: str) -> None:
+    names = {change.container for change in roll.changes}
     for index, (container, verdict) in enumerate(outcome.judged):
         if container["workload"] == roll.workload and container["container"] in names and verdict.rolls:
             told = dataclasses.replace(verdict, reason=reason or verdict.reason, message=message)

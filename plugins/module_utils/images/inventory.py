@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
@@ -145,13 +146,10 @@ def add_platforms(
     :param read: gives node name -> platform; called at most once
     :param fallback: platforms to assume where Nodes may not be read
     """
-    nodes: t.Mapping[str, str] | None = None
+    read = functools.cache(read)
     for container in found:
-        if not any(item["id_kind"] == "config" for item in container["running"]):
-            continue
-        if nodes is None:
-            nodes = read()
-        container["platforms"] = platforms_of(container, nodes, fallback)
+        if any(item["id_kind"] == "config" for item in container["running"]):
+            container["platforms"] = platforms_of(container, read(), fallback)
 
 
 def platforms_of(container: Object, nodes: t.Mapping[str, str], fallback: t.Sequence[str]) -> list[str]:

@@ -15,6 +15,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import r
 Container = t.Mapping[str, t.Any]
 Operation = dict[str, t.Any]
 
+#: the annotation as a JSON pointer, in which a slash of a name is ~1
+_POINTER = f"/metadata/annotations/{follows.ANNOTATION.replace('/', '~1')}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Change:
@@ -114,20 +117,15 @@ def _annotate(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operatio
         entries[change.container] = follows.Follow(change.reference, digest, change.before, at)
     text = follows.render(entries)
     annotations = live["metadata"].get("annotations") or {}
-    pointer = f"/metadata/annotations/{_escape(follows.ANNOTATION)}"
     if follows.ANNOTATION in annotations:
         # another pass may have written the memory of another container meanwhile
-        before = {"op": "test", "path": pointer, "value": annotations[follows.ANNOTATION]}
-        return [before, {"op": "replace", "path": pointer, "value": text}]
+        before = {"op": "test", "path": _POINTER, "value": annotations[follows.ANNOTATION]}
+        return [before, {"op": "replace", "path": _POINTER, "value": text}]
     # no test can say that something is absent, so that nothing may have been written meanwhile
     unedited = {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]}
     if annotations:
-        return [unedited, {"op": "add", "path": pointer, "value": text}]
+        return [unedited, {"op": "add", "path": _POINTER, "value": text}]
     return [unedited, {"op": "add", "path": "/metadata/annotations", "value": {follows.ANNOTATION: text}}]
-
-
-def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Operation]:
@@ -149,8 +147,7 @@ def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Oper
         if path and image and entry.holds_for(image):
             operations.append({"op": "test", "path": f"{path}/image", "value": image})
             operations.append({"op": "replace", "path": f"{path}/image", "value": entry.reference})
-    pointer = f"/metadata/annotations/{_escape(follows.ANNOTATION)}"
-    operations.append({"op": "test", "path": pointer, "value": text})
+    operations.append({"op": "test", "path": _POINTER, "value": text})
     if kept:
-        return [*operations, {"op": "replace", "path": pointer, "value": follows.render(kept)}]
-    return [*operations, {"op": "remove", "path": pointer}]
+        return [*operations, {"op": "replace", "path": _POINTER, "value": follows.render(kept)}]
+    return [*operations, {"op": "remove", "path": _POINTER}]
