@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import seniority
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import controller_of
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import deployment_name
@@ -112,13 +113,11 @@ def status(
         value, reason, message = "True", "Available", f"{ready} of {wanted} Pods are ready"
     else:
         value, reason, message = "False", "Progressing", f"{ready} of {wanted} Pods are ready"
-    last = next((x for x in (start.get("status") or {}).get("conditions") or () if x["type"] == "Ready"), {})
-    since = last.get("lastTransitionTime") if last.get("status") == value else None
-    condition = {"type": "Ready", "status": value, "reason": reason, "message": message[:1024]}
+    before = (start.get("status") or {}).get("conditions") or ()
     found: Object = {
         "readyReplicas": ready,
         "observedGeneration": start["metadata"].get("generation", 0),
-        "conditions": [{**condition, "lastTransitionTime": since or now}],
+        "conditions": conditions.stamped(before, [("Ready", value, reason, message[:1024])], now),
     }
     if not problem:
         found["image"] = start["spec"]["image"]

@@ -169,12 +169,12 @@ table:
 """
 
 import copy
-import datetime
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
@@ -209,9 +209,8 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
-        done = run(module.params, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, now)
+        done = run(module.params, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:

@@ -109,13 +109,12 @@ starts:
 """
 
 import copy
-import datetime
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
-from ansible_collections.kubesteward.core.plugins.module_utils import apply_starts
+from ansible_collections.kubesteward.core.plugins.module_utils import apply_starts, conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images.report import aggregated
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
@@ -144,9 +143,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("starts", "spec")]
     )
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
-        done = apply_starts.run(Cluster.connect(module), module.params, module.check_mode, now)
+        done = apply_starts.run(Cluster.connect(module), module.params, module.check_mode, conditions.now())
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:

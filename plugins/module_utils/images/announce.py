@@ -40,11 +40,11 @@ def events(
     about["uid"] = update["metadata"]["uid"]
     found += [{**event, "about": about} for event in found]
     known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
-    open_ones = status.standing(judged, rolled)
+    held = {status.place(container) for container, _verdict in status.standing(judged, rolled)}
     news: list[Object] = []
     for container, verdict in judged:
         name = status.workload_name(container["workload"])
-        worth_telling = verdict.verdict == UNKNOWN or (container, verdict) in open_ones
+        worth_telling = verdict.verdict == UNKNOWN or status.place(container) in held
         if not worth_telling or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
             continue
         normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run", "unstable")

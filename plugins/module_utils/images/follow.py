@@ -11,11 +11,11 @@ the object's spec still carries `digest` of that repository: a person who writes
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 import re
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
@@ -79,7 +79,7 @@ def _is_ours(follow: Follow) -> bool:
 
 def _is_time(text: str) -> bool:
     try:
-        return _TIME.fullmatch(text) is not None and bool(datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+        return _TIME.fullmatch(text) is not None and bool(conditions.moment(text))
     except ValueError:
         return False
 

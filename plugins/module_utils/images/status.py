@@ -10,10 +10,10 @@ so none is set, and resets times that are not of the form `2006-01-02T15:04:05Z`
 from __future__ import annotations
 
 import collections
-import datetime
 import json
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
     CURRENT,
     STALE,
@@ -67,7 +67,9 @@ def following(
     status["pending"] = _pending(before, judged, now)
     history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
     status["history"] = history[-HISTORY:]
-    status["conditions"] = _conditions(before.get("conditions") or (), _condition_values(judged, rolled, missing), now)
+    status["conditions"] = conditions.stamped(
+        before.get("conditions") or (), _condition_values(judged, rolled, missing), now
+    )
     return status
 
 
@@ -127,8 +129,8 @@ def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str,
 def seen_for(before: Status, container: Container, digest: str | None, now: str) -> int:
     """Seconds since the status first named `digest` as what this container waits to be rolled to; 0 where it is new."""
     for entry in before.get("pending") or ():
-        if (entry["workload"], entry["container"], entry["digest"]) == (*_place(container), digest):
-            return int((_moment(now) - _moment(entry["firstSeen"])).total_seconds())
+        if (entry["workload"], entry["container"], entry["digest"]) == (*place(container), digest):
+            return int((conditions.moment(now) - conditions.moment(entry["firstSeen"])).total_seconds())
     return 0
 
 
@@ -139,18 +141,15 @@ def _pending(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
     for container, verdict in judged:
         if verdict.reason != "unstable" or not verdict.candidate:
             continue
-        key = (*_place(container), verdict.candidate)
+        key = (*place(container), verdict.candidate)
         names = dict(zip(("workload", "container", "digest"), key, strict=True))
         found.append({**names, "firstSeen": known.get(key, now)})
     return found
 
 
-def _place(container: Container) -> tuple[str, str]:
+def place(container: Container) -> tuple[str, str]:
+    """What tells one container from another: `Kind/name` and the container's name."""
     return workload_name(container["workload"]), container["container"]
-
-
-def _moment(text: str) -> datetime.datetime:
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _first_published(judged: Judged) -> Status:
@@ -262,23 +261,10 @@ def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
     }
 
 
-def _conditions(
-    before: t.Iterable[t.Mapping[str, t.Any]], values: t.Iterable[tuple[str, str, str, str]], now: str
-) -> list[dict[str, str]]:
-    known = {condition["type"]: condition for condition in before}
-    conditions = []
-    for kind, value, reason, message in values:
-        last = known.get(kind) or {}
-        since = last.get("lastTransitionTime") if last.get("status") == value else None
-        conditions.append(
-            {"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": since or now}
-        )
-    return conditions
-
-
 def _condition_values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
     open_ones = standing(judged, rolled)
-    rolling = [pair for pair in judged if pair not in open_ones and _is_rolling(*pair)]
+    held = {place(container) for container, _verdict in open_ones}
+    rolling = [pair for pair in judged if place(pair[0]) not in held and _is_rolling(*pair)]
     return [_up_to_date(judged, missing), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
 
 
