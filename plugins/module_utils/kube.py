@@ -23,14 +23,20 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 INSTALL_GROUP = "install.sios.nginx.testing/v1"
+NSPRO_GROUP = "nspro.example.com/v1alpha1"
 
 #: (apiVersion, kind) -> plural name in the API's paths
 RESOURCES = {
     ("v1", "Event"): "events",
+    ("v1", "LimitRange"): "limitranges",
     ("v1", "Namespace"): "namespaces",
     ("v1", "Node"): "nodes",
     ("v1", "Pod"): "pods",
+    ("v1", "ResourceQuota"): "resourcequotas",
     ("v1", "Secret"): "secrets",
+    ("v1", "Service"): "services",
+    ("v1", "ServiceAccount"): "serviceaccounts",
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): "customresourcedefinitions",
     ("apps/v1", "ControllerRevision"): "controllerrevisions",
     ("apps/v1", "DaemonSet"): "daemonsets",
     ("apps/v1", "Deployment"): "deployments",
@@ -38,6 +44,9 @@ RESOURCES = {
     ("apps/v1", "StatefulSet"): "statefulsets",
     ("batch/v1", "CronJob"): "cronjobs",
     ("batch/v1", "Job"): "jobs",
+    ("networking.k8s.io/v1", "NetworkPolicy"): "networkpolicies",
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): "rolebindings",
+    (NSPRO_GROUP, "Nspro"): "nspros",
     (INSTALL_GROUP, "Start"): "starts",
     (INSTALL_GROUP, "Update"): "updates",
 }
@@ -54,11 +63,16 @@ _APPLY = "application/apply-patch+yaml"
 
 
 class ApiError(StewardError):
-    """An answer of the API server that is not a success; `status` is its HTTP code (0: no answer at all)."""
+    """An answer of the API server that is not a success.
 
-    def __init__(self, message: str, status: int) -> None:
+    :ivar status: its HTTP code; 0 where there was no answer at all
+    :ivar causes: the API's own words for why, e.g. `NamespaceTerminating`
+    """
+
+    def __init__(self, message: str, status: int, causes: t.Iterable[str] = ()) -> None:
         super().__init__(message)
         self.status = status
+        self.causes = frozenset(causes)
 
     @property
     def changed_meanwhile(self) -> bool:
@@ -169,13 +183,19 @@ class Cluster:
         query = {"content_type": _JSON_PATCH, "field_manager": FIELD_MANAGER, "body": operations}
         return self._write("patch", _path(target), f"patch {target}", dry_run, query)
 
-    def apply(self, obj: dict[str, t.Any], subresource: str = "", dry_run: bool = False) -> dict[str, t.Any]:
-        """Server-side apply of our fields of an object; fields of other managers survive."""
+    def apply(
+        self, obj: t.Mapping[str, t.Any], subresource: str = "", dry_run: bool = False, force: bool = True
+    ) -> dict[str, t.Any]:
+        """Server-side apply of our fields of an object; fields of other managers survive.
+
+        :param force: take fields over from other managers; otherwise a field that one of them has set differently
+            is a conflict (409)
+        """
         target = Reference.of(obj)
         query = {
             "content_type": _APPLY,
             "field_manager": FIELD_MANAGER,
-            "force_conflicts": True,
+            "force_conflicts": force or None,
             # a string, since the client would not serialise a dict of this content type
             "body": json.dumps(obj),
         }
@@ -206,7 +226,7 @@ class Cluster:
         try:
             answer = self._request(verb, path, _request_timeout=TIMEOUT, **query)
         except kube_plain.RefusedError as exc:
-            raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0) from exc
+            raise ApiError(f"Could not {what}: {_explain(exc)}", exc.status or 0, _causes(exc)) from exc
         except urllib3.exceptions.HTTPError as exc:
             raise ApiError(f"Could not {what}: the API server did not answer ({exc})", 0) from exc
         except ValueError as exc:
@@ -265,6 +285,18 @@ def _explain(exc: t.Any) -> str:
     except (TypeError, ValueError, AttributeError):
         message = None
     return message or f"{exc.status} {exc.reason}"
+
+
+def _causes(exc: t.Any) -> list[str]:
+    """`details.causes[].reason` of the answer, as far as it has them."""
+    try:
+        body = json.loads(exc.body)
+        return [
+            body.get("reason") or "",
+            *(x.get("reason") or "" for x in (body.get("details") or {}).get("causes") or ()),
+        ]
+    except (TypeError, ValueError, AttributeError):
+        return []
 
 
 def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:

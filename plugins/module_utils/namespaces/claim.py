@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""May we? Who holds a Namespace, and what becomes of it when they let go. Pure.
+
+A claim is an annotation on the Namespace, never an ownerReference and never a finalizer there: both have made
+namespaces vanish, or made them undeletable, for users of others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import DELETION, PLAYBOOK
+
+Object = t.Mapping[str, t.Any]
+
+CLAIM = "kubesteward.io/claim"
+#: an administrator's word on a Namespace: `namespace/name` of the Nspro that may adopt it, or `playbook`
+ADOPTABLE = "kubesteward.io/adoptable-by"
+#: an administrator's word on a Namespace: it is never deleted, whatever a resource says
+GUARD = "kubesteward.io/guard"
+#: which managers undid what we repaired
+REPAIRS = "kubesteward.io/repairs"
+OURS = (CLAIM, REPAIRS)
+RESERVED = ("default", "kube-*", "kubernetes-*", "openshift", "openshift-*")
+CREATED, ADOPTED = "created", "adopted"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What the annotation says.
+
+    :ivar by: `namespace/name` of a Nspro, or `playbook`
+    :ivar origin: `created` or `adopted`
+    :ivar deletion: `Delete` or `Keep`, as it was when it was last written
+    :ivar labels: keys of labels that are ours
+    :ivar annotations: keys of annotations that are ours
+    :ivar kept: `Kind/name` of objects that were there before, and stay
+    :ivar links: Secret -> the ServiceAccounts it was linked to
+    """
+
+    by: str
+    origin: str
+    deletion: str
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    links: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def render(self) -> str:
+        """The annotation's text; what is empty is left out."""
+        links = {name: list(accounts) for name, accounts in sorted(self.links.items())}
+        found = {
+            "by": self.by,
+            "origin": self.origin,
+            "deletion": self.deletion,
+            "labels": sorted(self.labels),
+            "annotations": sorted(self.annotations),
+            "kept": sorted(self.kept),
+            "links": links,
+        }
+        return json.dumps({key: value for key, value in found.items() if value}, sort_keys=True)
+
+
+def read(namespace: Object) -> Claim | None:
+    """The claim on a Namespace, or None where there is none.
+
+    A claim that nobody can read is somebody's all the same: it is held by `unknown`.
+    """
+    text = (namespace["metadata"].get("annotations") or {}).get(CLAIM)
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+        links = {str(key): tuple(map(str, value)) for key, value in (found.get("links") or {}).items()}
+        names = {key: tuple(map(str, found.get(key) or ())) for key in ("labels", "annotations", "kept")}
+        claim = Claim(found["by"], found["origin"], found["deletion"], **names, links=links)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Claim("unknown", ADOPTED, "Keep")
+    is_ours = isinstance(claim.by, str) and claim.origin in (CREATED, ADOPTED) and claim.deletion in DELETION
+    return claim if is_ours else Claim("unknown", ADOPTED, "Keep")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """May a claimant have a Namespace?
+
+    :ivar state: `free` (create it), `ours`, `adopt`, or why not: `conflict`, `reserved`, `terminating`
+    :ivar message: for people, where it may not; names the holder
+    """
+
+    state: str
+    message: str = ""
+    claim: Claim | None = None
+
+    @property
+    def granted(self) -> bool:
+        return self.state in ("free", "ours", "adopt")
+
+
+def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: t.Iterable[str] = RESERVED) -> Answer:
+    """May `claimant` have the Namespace `name`?
+
+    :param adoption: `Never`, `IfIdentical` or `Always`; whether it is identical is the plan's to say
+    :param live: the Namespace as it is, or None
+    :param reserved: patterns of names that nobody gets
+    """
+    pattern = next((item for item in reserved if fnmatch.fnmatchcase(name, item)), None)
+    if pattern:
+        return Answer("reserved", f"the name {name} is reserved ({pattern}); nothing was written")
+    if live is None:
+        return Answer("free")
+    if is_terminating(live):
+        return Answer("terminating", f"Namespace {name} is being deleted; it is made anew once it is gone")
+    claim = read(live)
+    if claim and claim.by == claimant:
+        return Answer("ours", claim=claim)
+    if claim:
+        holder = "a playbook" if claim.by == PLAYBOOK else f"Nspro {claim.by}"
+        return Answer("conflict", f"Namespace {name} is held by {holder}; it is left alone")
+    if adoption == "Never":
+        return Answer("conflict", f"Namespace {name} exists and is not ours; adoption is Never")
+    permitted = (live["metadata"].get("annotations") or {}).get(ADOPTABLE)
+    if permitted != claimant:
+        message = f"Namespace {name} exists; its administrator has not annotated it {ADOPTABLE}={claimant}"
+        return Answer("conflict", message)
+    return Answer("adopt")
+
+
+def is_terminating(live: Object) -> bool:
+    """True for a Namespace that is being deleted."""
+    return bool(live["metadata"].get("deletionTimestamp")) or (live.get("status") or {}).get("phase") == "Terminating"
+
+
+def policy(origin: str, wanted: str) -> str:
+    """What becomes of a Namespace when it is let go: `Delete` or `Keep`."""
+    return wanted or ("Delete" if origin == CREATED else "Keep")
+
+
+def farewell(live: Object | None, claimant: str, keep_because: str = "") -> tuple[str, str]:
+    """What to do with a Namespace that its claimant lets go.
+
+    :param keep_because: why nothing may be deleted, whatever the claim says; empty where nothing speaks against it
+    :returns: `gone`, `foreign`, `terminating`, `delete` or `release`, and a sentence for people
+    """
+    if live is None:
+        return "gone", "there is no such Namespace"
+    name = live["metadata"]["name"]
+    claim = read(live)
+    if claim is None or claim.by != claimant:
+        holder = claim.by if claim else "nobody we know"
+        return "foreign", f"Namespace {name} is held by {holder}; it is left alone"
+    if is_terminating(live):
+        return "terminating", f"Namespace {name} is being deleted already"
+    guard = (live["metadata"].get("annotations") or {}).get(GUARD)
+    if guard is not None:
+        return "release", f"Namespace {name} is kept: it is annotated {GUARD}"
+    if keep_because:
+        return "release", f"Namespace {name} is kept: {keep_because}"
+    if claim.deletion == "Keep":
+        return "release", f"Namespace {name} is kept: its claim says so"
+    return "delete", f"Namespace {name} was made for {claimant} and goes with it"

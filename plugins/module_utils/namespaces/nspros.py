@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nspros of a namespace: provide what they ask for, let go of what nobody asks for any more, and tell.
+
+`cluster` is `kube.Cluster` or anything with its methods.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import post_events
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP, ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import nspro_status, provision
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.provision import Options, Result
+
+Object = dict[str, t.Any]
+
+CRD = "nspros.nspro.example.com"
+
+
+@dataclasses.dataclass
+class Told:
+    """What became of the Nspros: results, statuses by `namespace/name` where they are new, and what went wrong."""
+
+    results: list[Result] = dataclasses.field(default_factory=list)
+    statuses: dict[str, Object] = dataclasses.field(default_factory=dict)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    errors: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """Which Nspros to look at.
+
+    :ivar name: one of them; empty for all of the namespace, and for claims whose Nspro is gone
+    :ivar state: `present`, `absent` or `released`
+    :ivar roles: ClusterRoles that may be given
+    """
+
+    namespace: str
+    name: str = ""
+    must_exist: bool = True
+    state: str = "present"
+    roles: t.Collection[str] = ("admin", "edit", "view")
+
+
+def run(cluster: Cluster, wanted: Wanted, options: Options) -> Told:
+    """One pass."""
+    told = Told()
+    if wanted.name:
+        found = [x for x in [cluster.get(NSPRO_GROUP, "Nspro", wanted.namespace, wanted.name)] if x]
+        if not found and wanted.must_exist:
+            raise StewardError(f"There is no Nspro {wanted.name} in namespace {wanted.namespace}")
+    else:
+        found = cluster.find(NSPRO_GROUP, "Nspro", wanted.namespace)
+    keep = _KeepBecause(cluster, wanted.namespace)
+    told.results = provision.together(lambda nspro: _one(cluster, nspro, wanted, options, keep), found)
+    for nspro, result in zip(found, told.results, strict=True):
+        _tell(cluster, nspro, result, options, told)
+    if not wanted.name:
+        told.results += _orphans(cluster, found, wanted, options, keep)
+    return told
+
+
+def _one(cluster: Cluster, nspro: Object, wanted: Wanted, options: Options, keep: _KeepBecause) -> Result:
+    meta = nspro["metadata"]
+    name, claimant = meta["name"], f"{meta['namespace']}/{meta['name']}"
+    is_released = wanted.state == "released"
+    if wanted.state != "present" or meta.get("deletionTimestamp"):
+        return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
+    try:
+        request = requests.read(requests.of_resource(nspro), claimant, wanted.roles, options.sizes)
+    except StewardError as exc:
+        return provision.refused(name, exc)
+    return provision.provide(cluster, request, options)
+
+
+def released() -> str:
+    """Why nothing is deleted where somebody asks for it."""
+    return "it was asked to be released"
+
+
+class _KeepBecause:
+    """Why nothing may be deleted although a Nspro goes: it is asked once, and only where something goes."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster, self._namespace, self._known = cluster, namespace, t.cast("str | None", None)
+
+    def reason(self) -> str:
+        """The reason, or an empty text.
+
+        :raises ApiError: nobody can say
+        """
+        if self._known is None:
+            self._known = self._find()
+        return self._known
+
+    def _find(self) -> str:
+        home = self._cluster.get("v1", "Namespace", None, self._namespace)
+        if home is None or claims.is_terminating(home):
+            return f"the Nspro goes because its own namespace {self._namespace} does"
+        crd = self._cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", None, CRD)
+        if crd is None or crd["metadata"].get("deletionTimestamp"):
+            return "the Nspro goes because its CustomResourceDefinition does"
+        return ""
+
+
+def _orphans(
+    cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, options: Options, keep: _KeepBecause
+) -> list[Result]:
+    """Namespaces whose Nspro is gone, finalizer or not; the claim says what becomes of them."""
+    is_released = wanted.state == "released"
+    there = {f"{nspro['metadata']['namespace']}/{nspro['metadata']['name']}" for nspro in found}
+    gone = []
+    for namespace in cluster.find("v1", "Namespace", None, metadata_only=True):
+        claim = claims.read(namespace)
+        if not claim or not claim.by.startswith(f"{wanted.namespace}/") or claim.by in there:
+            continue
+        # one that was made since the list was read is not gone
+        if cluster.get(NSPRO_GROUP, "Nspro", *claim.by.split("/", 1)) is None:
+            gone.append((namespace["metadata"]["name"], claim.by))
+
+    def let_go(item: tuple[str, str]) -> Result:
+        name, claimant = item
+        return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
+
+    return provision.together(let_go, gone)
+
+
+def _tell(cluster: Cluster, nspro: Object, result: Result, options: Options, told: Told) -> None:
+    meta, before = nspro["metadata"], nspro.get("status") or {}
+    after = nspro_status.following(nspro, result, options.now)
+    name = f"{meta['namespace']}/{meta['name']}"
+    events = nspro_status.events(nspro, result, after)
+    if nspro_status.is_news(before, after):
+        told.statuses[name] = after
+        if not options.check_mode:
+            try:
+                _write_status(cluster, meta, after)
+            except ApiError as exc:
+                # what the status does not remember would be told in every pass; one that is gone has nobody to tell
+                events = []
+                if exc.status != 404:
+                    told.errors.append(str(exc))
+    if not options.check_mode:
+        about = {"kind": "Nspro", "name": meta["name"], "api_version": NSPRO_GROUP, "uid": meta["uid"]}
+        told.warnings += post_events(
+            cluster, meta["namespace"], [{**event, "about": about} for event in events], options.now
+        )
+
+
+def _write_status(cluster: Cluster, meta: Object, after: Object) -> None:
+    body = {
+        "apiVersion": NSPRO_GROUP,
+        "kind": "Nspro",
+        "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+        "status": after,
+    }
+    cluster.apply(body, subresource="status")

@@ -1,0 +1,453 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ns_provision
+short_description: Give teams namespaces by size
+version_added: 1.0.0
+description:
+  - Gives a Namespace with a quota, container defaults, a network policy, access and pull secrets, keeps it so, and lets
+    it go again.
+  - Who holds a Namespace is written in its annotation C(kubesteward.io/claim). One that somebody else holds, that was
+    there before, or whose name is reserved is left alone.
+  - What is unchanged causes no write. What others added to the objects stays.
+options:
+  name:
+    description: Name of the one namespace.
+    type: str
+  namespaces:
+    description:
+      - Many namespaces, each a dictionary with the options O(name), O(size), O(managed), and whatever else is to be
+        otherwise than for the others. They are worked on at the same time, each with its own result.
+      - One that cannot be provided fails neither the others nor the module; an API server that refuses fails it at the
+        end.
+    type: list
+    elements: dict
+  nspros:
+    description: Take what is wanted from the Nspros of a namespace, and write their statuses.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Nspros.
+        type: str
+        required: true
+      name:
+        description:
+          - Name of the one Nspro. Without it all of the namespace are, and namespaces whose Nspro is gone are let go.
+        type: str
+      must_exist:
+        description: Fail where there is no Nspro of that name.
+        type: bool
+        default: true
+  state:
+    description:
+      - With V(present), namespaces are made and kept as they should be.
+      - With V(absent), they are let go as their claims say, deleted or kept.
+      - With V(released), nothing is deleted but our own objects, labels and annotations.
+    type: str
+    choices: [present, absent, released]
+    default: present
+  size:
+    description: Name of a size.
+    type: str
+  managed:
+    description: Whether only namespaces labelled C(app=infra) reach its Pods.
+    type: bool
+  claim:
+    description: The Nspro in whose name it is done. Without it, it is V(playbook).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Nspro.
+        type: str
+        required: true
+      name:
+        description: Name of the Nspro.
+        type: str
+        required: true
+  sizes:
+    description:
+      - The sizes by name, in place of V(small), V(medium) and V(large). Each has a C(quota), a map of resources and
+        quantities, and may have a C(limit_range).
+    type: dict
+  quota:
+    description: Resources and quantities that differ from the size's, object counts such as C(count/pods) among them.
+    type: dict
+  limit_range:
+    description: Limits of containers. What is not given is half of the quota.
+    type: dict
+    suboptions: &limits
+      enabled:
+        description: Whether there is a LimitRange at all.
+        type: bool
+      default:
+        description: Limits of a container that has none.
+        type: dict
+      default_request:
+        description: Requests of a container that has none.
+        type: dict
+      max:
+        description: The highest limits.
+        type: dict
+      min:
+        description: The lowest ones.
+        type: dict
+  access:
+    description: Who has which ClusterRole in the namespace.
+    type: list
+    elements: dict
+    suboptions:
+      role:
+        description: One of O(allowed_roles).
+        type: str
+        required: true
+      users:
+        description: Names of users.
+        type: list
+        elements: str
+      groups:
+        description: Names of groups.
+        type: list
+        elements: str
+      service_accounts:
+        description: Service accounts, V(name) or V(namespace/name).
+        type: list
+        elements: str
+  allowed_roles:
+    description: ClusterRoles that may be given.
+    type: list
+    elements: str
+    default: [admin, edit, view]
+  pull_secrets:
+    description:
+      - Secrets of a Docker type that are copied from the Nspro's own namespace, where they are labelled
+        C(kubesteward.io/shareable=true), and linked to ServiceAccounts.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the Secret.
+        type: str
+        required: true
+      service_accounts:
+        description: ServiceAccounts whose Pods pull with it. Without it V(default).
+        type: list
+        elements: str
+  network_policy:
+    description: What the policy allows beside the rule of O(managed).
+    type: dict
+    suboptions:
+      same_namespace:
+        description: Pods of the namespace reach each other, where it is managed.
+        type: bool
+      from_namespaces:
+        description: Labels of further namespaces whose Pods may come in, one map per rule.
+        type: list
+        elements: dict
+      ports:
+        description: Ports that are open to everybody, for callers that are in no Pod network, such as the API server.
+        type: list
+        elements: dict
+        suboptions:
+          port:
+            description: Number of the port.
+            type: int
+            required: true
+          protocol:
+            description: Its protocol.
+            type: str
+            choices: [TCP, UDP, SCTP]
+            default: TCP
+      restrict_egress:
+        description: Pods reach only DNS, their own namespace and O(network_policy.to_namespaces).
+        type: bool
+      to_namespaces:
+        description: Labels of further namespaces that Pods may reach, one map per rule.
+        type: list
+        elements: dict
+      dns:
+        description: DNS stays reachable where egress is restricted.
+        type: bool
+  pod_security:
+    description: Pod Security levels, V(privileged), V(baseline) or V(restricted).
+    type: dict
+    suboptions:
+      enforce: {description: Level that is enforced., type: str}
+      audit: {description: Level that is audited., type: str}
+      warn: {description: Level that is warned of., type: str}
+      enforce_version: {description: Version of the level., type: str}
+      audit_version: {description: Version of the level., type: str}
+      warn_version: {description: Version of the level., type: str}
+  labels:
+    description: Further labels of the Namespace. They go again when they are no longer given.
+    type: dict
+  annotations:
+    description: Further annotations of the Namespace. They go again when they are no longer given.
+    type: dict
+  adoption:
+    description:
+      - Whether a Namespace that is there already is taken over, where its administrator has annotated it
+        C(kubesteward.io/adoptable-by=<namespace>/<name>) of the Nspro, or V(playbook).
+      - V(IfIdentical) takes over what needs no change.
+    type: str
+    choices: [Never, IfIdentical, Always]
+  deletion:
+    description:
+      - What becomes of the Namespace when it is let go. By default a created one is deleted, an adopted one is kept.
+      - One that is annotated C(kubesteward.io/guard) is always kept.
+    type: str
+    choices: [Delete, Keep]
+  shrink:
+    description:
+      - What happens where the new quota is less than what is used. V(Hold) keeps the size as it is; V(Apply) writes it.
+    type: str
+    choices: [Hold, Apply]
+  reserved:
+    description: Patterns of names that nobody gets, beside C(default), C(kube-*), C(kubernetes-*) and C(openshift-*).
+    type: list
+    elements: str
+    default: []
+  openshift:
+    description: Wait for the annotations without which OpenShift admits no Pods.
+    type: bool
+    default: false
+seealso:
+  - module: kubernetes.core.k8s
+author:
+  - kubesteward authors (@kubesteward)
+requirements:
+  - kubernetes >= 33
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubesteward.core.attributes
+  - kubesteward.core.attributes.writes
+"""
+
+EXAMPLES = r"""
+- name: Give a team a namespace
+  kubesteward.core.ns_provision:
+    name: team-a
+    size: large
+    managed: true
+    access:
+      - role: edit
+        groups: [team-a]
+
+- name: Give many teams one
+  kubesteward.core.ns_provision:
+    size: small
+    namespaces:
+      - name: team-b
+      - name: team-c
+        size: medium
+        quota: {count/pods: "20"}
+
+- name: Provide what the Nspros of a namespace ask for
+  kubesteward.core.ns_provision:
+    nspros:
+      namespace: ops
+
+- name: Let it go, with everything that is in it
+  kubesteward.core.ns_provision:
+    name: team-a
+    state: absent
+"""
+
+RETURN = r"""
+namespaces:
+  description: One entry per namespace, in the order of the options.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: team-a
+      state: ready
+      reason: ""
+      msg: ""
+      operations: [{action: create, kind: Namespace, name: team-a}]
+      warnings: []
+writes:
+  description: Mutating requests, statuses and Events aside; what would be written in check mode.
+  returned: success
+  type: int
+  sample: 4
+statuses:
+  description: Statuses of Nspros that are new, by V(namespace/name).
+  returned: success
+  type: dict
+  sample: {}
+table:
+  description: The namespaces as lines of a table.
+  returned: success
+  type: list
+  elements: str
+"""
+
+import copy
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import nspros, provision, report, sizes
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
+
+Object = dict[str, t.Any]
+
+#: options that each of many namespaces may have for itself
+_OF_ONE = ("size", "managed", "quota", "limit_range", "access", "pull_secrets", "network_policy")
+_OF_ONE += ("pod_security", "labels", "annotations", "adoption", "deletion", "shrink")
+
+
+def argument_spec() -> Object:
+    names = {"type": "list", "elements": "str"}
+    text, flag, mapping = {}, {"type": "bool"}, {"type": "dict"}
+    port = {
+        "port": {"type": "int", "required": True},
+        "protocol": {"choices": ["TCP", "UDP", "SCTP"], "default": "TCP"},
+    }
+    required = {"required": True}
+    options = {
+        "name": text,
+        "namespaces": {"type": "list", "elements": "dict"},
+        "nspros": {
+            "type": "dict",
+            "options": {"namespace": required, "name": text, "must_exist": {"type": "bool", "default": True}},
+        },
+        "state": {"choices": ["present", "absent", "released"], "default": "present"},
+        "size": text,
+        "managed": flag,
+        "claim": {"type": "dict", "options": {"namespace": required, "name": required}},
+        "sizes": mapping,
+        "quota": mapping,
+        "limit_range": {"type": "dict", "options": {"enabled": flag, **dict.fromkeys(sizes.LIMITS, mapping)}},
+        "access": {
+            "type": "list",
+            "elements": "dict",
+            "options": {"role": required, "users": names, "groups": names, "service_accounts": names},
+        },
+        "allowed_roles": {**names, "default": ["admin", "edit", "view"]},
+        "pull_secrets": {
+            "type": "list",
+            "elements": "dict",
+            "no_log": False,
+            "options": {"name": required, "service_accounts": names},
+        },
+        "network_policy": {
+            "type": "dict",
+            "options": {
+                "same_namespace": flag,
+                "from_namespaces": {"type": "list", "elements": "dict"},
+                "ports": {"type": "list", "elements": "dict", "options": port},
+                "restrict_egress": flag,
+                "to_namespaces": {"type": "list", "elements": "dict"},
+                "dns": flag,
+            },
+        },
+        "pod_security": {
+            "type": "dict",
+            "options": {f"{mode}{more}": text for mode in ("enforce", "audit", "warn") for more in ("", "_version")},
+        },
+        "labels": mapping,
+        "annotations": mapping,
+        "adoption": {"choices": list(requests.ADOPTION)},
+        "deletion": {"choices": list(requests.DELETION)},
+        "shrink": {"choices": list(requests.SHRINK)},
+        "reserved": {**names, "default": []},
+        "openshift": {"type": "bool", "default": False},
+    }
+    return copy.deepcopy({**AUTH_ARG_SPEC, **options})
+
+
+def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, details: bool, now: str) -> nspros.Told:
+    """One pass.
+
+    :param details: in check mode, say what a change would hit
+    :param now: `2006-01-02T15:04:05Z`
+    :raises StewardError: an option that makes no sense
+    """
+    options = provision.Options(
+        sizes.read(params["sizes"]),
+        (*claims.RESERVED, *params["reserved"]),
+        params["openshift"],
+        check_mode,
+        details,
+        now,
+    )
+    if params["nspros"]:
+        given = params["nspros"]
+        wanted = nspros.Wanted(
+            given["namespace"], given["name"] or "", given["must_exist"], params["state"], params["allowed_roles"]
+        )
+        return nspros.run(cluster, wanted, options)
+    claim = params["claim"]
+    claimant = f"{claim['namespace']}/{claim['name']}" if claim else requests.PLAYBOOK
+    common = {key: params[key] for key in _OF_ONE if params[key] is not None}
+    entries = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
+    wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in entries])
+
+    def one(entry: Object) -> provision.Result:
+        return _one(entry, claimant, params, cluster, options)
+
+    return nspros.Told(provision.together(one, wanted_ones))
+
+
+def _distinct(entries: list[Object]) -> list[Object]:
+    seen: set[str] = set()
+    for entry in entries:
+        name = str(entry.get("name"))
+        if name in seen:
+            raise StewardError(f"namespaces has {name} twice; two requests for one namespace undo each other")
+        seen.add(name)
+    return entries
+
+
+def _one(
+    entry: Object, claimant: str, params: t.Mapping[str, t.Any], cluster: Cluster, options: provision.Options
+) -> provision.Result:
+    name = str(entry.get("name") or "")
+    try:
+        unknown = set(entry) - {"name", *_OF_ONE}
+        if unknown:
+            raise StewardError(f"{sorted(unknown)[0]} is no option of one namespace; {', '.join(_OF_ONE)} are")
+        if params["state"] != "present":
+            because = nspros.released if params["state"] == "released" else str
+            return provision.let_go(cluster, requests.name_of(entry), claimant, because, options)
+        request = requests.read(entry, claimant, params["allowed_roles"], options.sizes)
+    except StewardError as exc:
+        return provision.refused(name, exc)
+    return provision.provide(cluster, request, options)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        supports_check_mode=True,
+        mutually_exclusive=[("name", "namespaces", "nspros"), ("claim", "nspros")],
+        required_one_of=[("name", "namespaces", "nspros")],
+    )
+    try:
+        told = run(module.params, Cluster.connect(module), module.check_mode, module._diff, conditions.now())
+    except StewardError as exc:
+        module.fail_json(**exc.as_result())
+    result = report.result(told.results, told.statuses, with_diff=module._diff)
+    for warning in [*report.problems(told.results), *told.warnings]:
+        module.warn(warning)
+    errors = [*told.errors, *(item.error for item in told.results if item.error)]
+    if module.params["name"] is not None:
+        errors += [item.msg for item in told.results if item.state in ("conflict", "invalid", "reserved")]
+    if errors:
+        module.fail_json(msg=report.aggregated(errors), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
