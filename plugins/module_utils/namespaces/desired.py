@@ -86,10 +86,11 @@ def container_limits(
     for key, prefix in (("default", "limits."), ("default_request", "requests.")):
         amounts = {name: quantity.half(hard[prefix + name]) for name in ("cpu", "memory") if prefix + name in hard}
         found[key] = {**amounts, **given.get(key, {})}
-    # a request without a limit of its own is as high as the limit
-    return {
-        key: value for key, value in {**found, **{x: given[x] for x in ("max", "min") if x in given}}.items() if value
-    }
+    highest, lowest = given.get("max", {}), given.get("min", {})
+    # as the API server fills in what is left open
+    found["default"] = {**highest, **found["default"]}
+    found["default_request"] = {**lowest, **found["default"], **found["default_request"]}
+    return {key: value for key, value in {**found, "max": highest, "min": lowest}.items() if value}
 
 
 def _limit_range(request: Request, limits: t.Mapping[str, t.Mapping[str, str]]) -> Object:
