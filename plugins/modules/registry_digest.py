@@ -43,8 +43,8 @@ options:
       - C(compare), up to four digests or image IDs, reads what those consist of where the tag names none of C(expect),
         and whether they are still there, RV(compared) and RV(gone). Other repositories' are left out.
       - One entry that cannot be looked up fails neither the others nor the module.
-    type: list
-    elements: raw
+      - A list, or the text for one that M(kubesteward.core.pod_image_id) returns.
+    type: raw
   platform:
     description:
       - Platform as V(os/arch) or V(os/arch/variant), for example V(linux/arm64). The child for it is resolved too.
@@ -341,7 +341,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **cluster,
         "image": {"type": "str"},
-        "images": {"type": "list", "elements": "raw"},
+        "images": {"type": "raw"},
         "platform": {"type": "str"},
         "resolve": {"type": "list", "elements": "str", "choices": ["children", "config"], "default": []},
         "username": {"type": "str"},
@@ -352,6 +352,7 @@ def argument_spec() -> dict[str, t.Any]:
         "registries": {"type": "list", "elements": "dict", "default": [], "options": registry},
         "allowed_registries": {"type": "list", "elements": "str"},
         "anonymous_fallback": {"type": "bool", "default": True},
+        "as_text": {"type": "bool", "default": False},
         "cache_dir": {"type": "path"},
         "timeout": {"type": "float", "default": 10},
         "retries": {"type": "int", "default": 3},
