@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases J: what is remembered, loops, and policy."""
+
+from __future__ import annotations
+
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases.checking import check
+
+
+def test_J1_what_was_pushed_while_nothing_ran_is_rolled_once():
+    check("J1_pushed_while_down")
+
+
+def test_J2_what_runs_decides_and_not_the_spec():
+    check("J2_what_is_deployed")
+
+
+def test_J3_a_roll_writes_a_digest_whatever_the_pull_policy():
+    check("J3_pull_policy")
+
+
+def test_J10_the_policy_is_one_by_container():
+    check("J10_containers_left_alone")
+
+
+def test_J11_a_native_sidecar_survives_a_roll_whole():
+    check("J11_native_sidecar")
+
+
+def test_J16_several_builds_in_one_replica_set_are_counted_and_made_equal():
+    check("J16_several_builds")
+
+
+def test_J17_an_event_that_fails_stops_neither_roll_nor_status():
+    check("J17_event_fails")
