@@ -137,7 +137,7 @@ class Resolver:
             except StewardError as exc:
                 # a host that says nothing for so long says nothing to another scheme
                 timed_out = exc.reason == "unreachable" and self.client.clock() - began >= self.client.timeout
-                # 400 is what Go's servers say to plain HTTP on a TLS port; any other status was said in the right scheme
+                # 400 is what Go's servers say to plain HTTP on a TLS port; another status came in the right scheme
                 status = exc.context.get("status")
                 other_scheme = status == 400 or (status is None and exc.reason in ("tls_error", "unreachable"))
                 if timed_out or not other_scheme:

@@ -45,16 +45,19 @@ def image(cluster, name, kind="Deployment"):
 
 
 def settle(cluster, *names):
-    """What the kubelet does: the Pods run the digest that the spec names."""
+    """What the controllers and the kubelet do: the rollout ends, the Pods run the digest that the spec names."""
     for name in names:
         _name, at_sign, digest = image(cluster, name).rpartition("@")
-        if not at_sign:
-            continue
 
         def run(pod, digest=digest):
             pod["status"]["containerStatuses"][0]["imageID"] = at(digest)
 
-        cluster.edit("Pod", f"pod-{name}", run)
+        def seen(deployment):
+            deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"]
+
+        cluster.edit("Deployment", name, seen)
+        if at_sign:
+            cluster.edit("Pod", f"pod-{name}", run)
 
 
 def status(cluster):

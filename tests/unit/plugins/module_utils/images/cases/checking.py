@@ -23,8 +23,8 @@ import jsonpatch
 import jsonpointer
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import (
-    execution,
     inventory,
+    judge,
     rollout,
     running,
     snapshot,
@@ -42,6 +42,8 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
 Object = dict[str, t.Any]
 Judged = t.Sequence[tuple[t.Mapping[str, t.Any], Verdict]]
 
+#: of metadata, what changes with every write
+_MOVES = ("annotations", "generation", "resourceVersion")
 _REPLIES = {"verdict", "reason", "candidate", "message", "written", "seen"}
 _KNOWN = _REPLIES | {"containers", "after", "answer", "requests", "writes", "events", "warnings", "status"}
 
@@ -69,12 +71,12 @@ def _decision(example: examples.Example) -> None:
     if example.registry is None:
         entries, asked = _ask(example, inventory.lookups(found))
     nodes = snapshot.read_platforms(FakeCluster(*(x for x in example.objects if x["kind"] == "Node")))
-    judged = execution.judge(found, entries, Policy(), {}, NOW, lambda: nodes)
+    judged = judge.judge(found, entries, Policy(), {}, NOW, lambda: nodes)
     before = {_key(item): item for item in example.objects}
     after = dict(before)
-    for roll in rollout.plan(judged):
+    for roll in rollout.plan(judged, NOW):
         key = roll.owner["kind"], roll.owner["name"]
-        operations = rollout.patch(roll, before[key], NOW)
+        operations = rollout.patch(roll, before[key])
         assert operations is not None, f"{example.where}: the patch found another image than the verdict"
         after[key] = jsonpatch.apply_patch(before[key], operations)
     _check_images_alone(before, after, example.where)
@@ -202,7 +204,7 @@ def _without_images(item: Object) -> Object:
         spec = running.pod_template(item)["spec"]
         for container in [*spec["containers"], *(spec.get("initContainers") or ())]:
             container.pop("image", None)
-    metadata = {key: value for key, value in item["metadata"].items() if key not in ("annotations", "resourceVersion")}
+    metadata = {key: value for key, value in item["metadata"].items() if key not in _MOVES}
     kept = item["metadata"].get("annotations") or {}
     return {**item, "metadata": metadata, "kept": {k: v for k, v in kept.items() if "kubesteward" not in k}}
 

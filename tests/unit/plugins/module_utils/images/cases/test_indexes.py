@@ -36,6 +36,10 @@ def test_B8_mixed_architectures_are_rolled_to_the_index():
     check("B8_mixed_architectures")
 
 
+def test_B10_a_stale_cache_rolls_nothing_and_a_true_move_back_does():
+    check("B10_stale_cache")
+
+
 def test_B11_an_attestation_is_no_image():
     check("B11_attestation_child")
 
