@@ -129,6 +129,15 @@ def test_a_failing_roll_is_taken_back_held_and_followed_by_a_fixed_one():
     assert condition(cluster, "RolloutBlocked")[0] == "False"
 
 
+def test_a_roll_that_fails_without_a_way_back_is_told():
+    cluster = failed("a")
+    forgetful = json.dumps({"app": {**memory(cluster).as_dict(), "back": "evil.example/shop/web:1"}})
+    cluster.edit("Deployment", "a", lambda x: x["metadata"]["annotations"].update({follow.ANNOTATION: forgetful}))
+    done = run(cluster, PUSHED, now=OVERDUE)
+    assert (done.errors, done.rolled_back, image(cluster, "a")) == ([], [], at(I2))
+    assert condition(cluster, "RolloutBlocked") == ("True", "RolloutFailed")
+
+
 def test_a_roll_that_proves_itself_is_settled_with_one_write():
     cluster = cluster_of("a")
     run(cluster, PUSHED, now=ROLLED)
