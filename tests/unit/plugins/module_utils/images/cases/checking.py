@@ -10,7 +10,9 @@ patch. Others are passes over a cluster in memory. `expect` has, all but `writte
 * `written`: the image that the container's object got; absent means that it must be the same as before
 * `seen`: keys of pod_image_id's container, `after`: part of the patched object, `answer`: of registry_digest's entry
 * `requests`: lines that the registry was asked
-* of a pass: `writes` and `events` (reasons) in order, `warnings`, a part of each, and parts of the Update's `status`
+* of a pass: `writes` and `events` (reasons) in order, `warnings`, a part of each, parts of the Update's `status`, and its
+  `conditions`, {type: status or reason}
+* a null in a mapping means that there is no such key
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ Judged = t.Sequence[tuple[t.Mapping[str, t.Any], Verdict]]
 #: of metadata, what changes with every write
 _MOVES = ("annotations", "generation", "resourceVersion")
 _REPLIES = {"verdict", "reason", "candidate", "message", "written", "seen"}
-_KNOWN = _REPLIES | {"containers", "after", "answer", "requests", "writes", "events", "warnings", "status"}
+_KNOWN = _REPLIES | {"containers", "after", "answer", "requests", "writes", "events", "warnings", "status", "conditions"}
 
 
 def check(fixture: str) -> None:
@@ -150,8 +152,15 @@ def _passes(example: examples.Example) -> None:
         after = _by_key(cluster)
         _check_images_alone(before, after, where)
         told = {"writes": cluster.writes, "warnings": done.warnings, "status": done.status}
+        told["conditions"] = _conditions(done.status or {}, step["expect"].get("conditions") or {})
         events = [event["reason"] for event in cluster.events]
         _compare(step["expect"], where, done.judged, before, after, events=events, **told)
+
+
+def _conditions(status: Object, expected: Object) -> Object:
+    """Of each condition its status, or its reason where that is expected."""
+    found = {item["type"]: (item["status"], item["reason"]) for item in status.get("conditions") or ()}
+    return {kind: reason if expected.get(kind) == reason else value for kind, (value, reason) in found.items()}
 
 
 def _change(cluster: FakeCluster, step: Object) -> None:
@@ -271,8 +280,8 @@ def matches(expected: t.Any, actual: t.Any, where: str) -> None:
     """Of a mapping the given keys, lists and anything else as a whole."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key, value in expected.items():
-            assert key in actual, f"{where} has no {key}: {actual}"
-            matches(value, actual[key], f"{where}.{key}")
+            assert value is None or key in actual, f"{where} has no {key}: {actual}"
+            matches(value, actual.get(key), f"{where}.{key}")
     elif isinstance(expected, list) and isinstance(actual, list | tuple):
         assert len(expected) == len(actual), f"{where} is {actual}"
         for number, (item, other) in enumerate(zip(expected, actual, strict=True)):

@@ -34,3 +34,19 @@ def test_J16_several_builds_in_one_replica_set_are_counted_and_made_equal():
 
 def test_J17_an_event_that_fails_stops_neither_roll_nor_status():
     check("J17_event_fails")
+
+
+def test_J4_a_roll_without_effect_is_told_and_not_repeated():
+    check("J4_no_effect")
+
+
+def test_J5_refusals_and_approvals_are_for_one_digest():
+    check("J5_bound_to_one_digest")
+
+
+def test_J7_no_list_of_tags_downgrades_anything():
+    check("J7_no_downgrade")
+
+
+def test_J19_a_failing_roll_is_taken_back_and_held():
+    check("J19_failing_roll")
