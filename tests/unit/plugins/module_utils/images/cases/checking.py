@@ -10,8 +10,10 @@ patch. Others are passes over a cluster in memory. `expect` has, all but `writte
 * `written`: the image that the container's object got; absent means that it must be the same as before
 * `seen`: keys of pod_image_id's container, `after`: part of the patched object, `answer`: of registry_digest's entry
 * `requests`: lines that the registry was asked
-* of a pass: `writes` and `events` (reasons) in order, `warnings`, a part of each, parts of the Update's `status`, and its
-  `conditions`, {type: status or reason}
+* of a pass: `writes` and `events` (reasons) in order, `warnings`, a part of each, parts of the Update's `status`, and
+  its `conditions`, {type: status or reason}
+* `refused`: the fields of the objects that their CRDs do not take
+* `error`: a part of the message that ends image_rollout
 * a null in a mapping means that there is no such key
 """
 
@@ -19,11 +21,17 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import typing as t
+from pathlib import Path
 
 import jsonpatch
 import jsonpointer
+import jsonschema
+import pytest
+import yaml
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import (
     inventory,
     judge,
@@ -33,6 +41,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import (
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
+from ansible_collections.kubesteward.core.plugins.modules import image_rollout
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import NAMESPACE, NOW
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases import examples
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
@@ -44,10 +53,12 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
 Object = dict[str, t.Any]
 Judged = t.Sequence[tuple[t.Mapping[str, t.Any], Verdict]]
 
+_CRDS = Path(__file__).parents[6] / "config/crd/bases"
 #: of metadata, what changes with every write
 _MOVES = ("annotations", "generation", "resourceVersion")
 _REPLIES = {"verdict", "reason", "candidate", "message", "written", "seen"}
-_KNOWN = _REPLIES | {"containers", "after", "answer", "requests", "writes", "events", "warnings", "status", "conditions"}
+_OF_A_PASS = {"writes", "events", "warnings", "status", "conditions"}
+_KNOWN = _REPLIES | _OF_A_PASS | {"containers", "after", "answer", "requests", "refused", "error"}
 
 
 def check(fixture: str) -> None:
@@ -58,7 +69,12 @@ def check(fixture: str) -> None:
 
 def check_example(example: examples.Example) -> None:
     """One example comes out as it expects."""
-    if example.lookup is not None:
+    if "refused" in example.expect:
+        _compare(example.expect, example.where, refused=_refused(example.objects))
+    elif "error" in example.expect:
+        _compare({}, example.where)
+        _check_parts([example.expect["error"]], [_error(example)], example.where)
+    elif example.lookup is not None:
         entries, asked = _ask(example, [example.lookup])
         _compare(example.expect, example.where, answer=entries[0], requests=asked)
     elif example.steps or any(item["kind"] == "Update" for item in example.objects):
@@ -84,6 +100,33 @@ def _decision(example: examples.Example) -> None:
     _check_images_alone(before, after, example.where)
     answer = entries[0] if entries else {}
     _compare(example.expect, example.where, judged, before, after, answer=answer, requests=asked)
+
+
+@functools.cache
+def schemas() -> dict[str, jsonschema.Draft202012Validator]:
+    """The schema of each of our kinds."""
+    found = {}
+    for path in _CRDS.glob("*.yaml"):
+        spec = yaml.safe_load(path.read_text())["spec"]
+        schema = spec["versions"][0]["schema"]["openAPIV3Schema"]
+        found[spec["names"]["kind"]] = jsonschema.Draft202012Validator(schema)
+    return found
+
+
+def _refused(objects: t.Iterable[Object]) -> list[str]:
+    return [error.json_path for item in objects for error in schemas()[item["kind"]].iter_errors(item)]
+
+
+def _error(example: examples.Example) -> str:
+    """How image_rollout ends that was handed the example's objects' containers, spoilt, and its registry."""
+    params = {"namespace": NAMESPACE, "state": "present", "update": None, "update_resource": None, "missing": []}
+    params.update(dry_run=False, delete_flag=None, rollback=None, published=list(example.registry or ()))
+    params["running"] = [examples.merge(item, example.spoil) for item in _containers(example.objects)]
+    cluster = FakeCluster(*example.objects)
+    with pytest.raises(StewardError) as caught:
+        image_rollout.run(params, cluster, False, NOW)
+    assert cluster.writes == [], f"{example.where}: {cluster.writes}"
+    return str(caught.value)
 
 
 def _containers(objects: t.Iterable[Object]) -> list[Object]:

@@ -51,6 +51,7 @@ class Example:
     :ivar bodies: raw bytes by name
     :ivar lookup: an entry of registry_digest's `images`, in place of what the Pods ask for
     :ivar steps: passes, each with `at`, `change`, `gone`, `fail`, `registry`, `expect`; empty where one decision is all
+    :ivar spoil: merged into what pod_image_id returns of each container, before image_rollout gets it
     :ivar expect: see `checking`
     """
 
@@ -62,10 +63,11 @@ class Example:
     bodies: t.Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     lookup: Object | None = None
     steps: tuple[Object, ...] = ()
+    spoil: Object = dataclasses.field(default_factory=dict)
     expect: Object = dataclasses.field(default_factory=dict)
 
 
-_KEYS = {"objects", "registry", "serves", "http", "bodies", "lookup", "steps", "expect"}
+_KEYS = {"objects", "registry", "serves", "http", "bodies", "lookup", "steps", "spoil", "expect"}
 
 
 def load(fixture: str, folder: Path = FOLDER) -> list[Example]:
@@ -145,7 +147,9 @@ class _Names:
 
 
 def entry(given: Object) -> Object:
-    """An entry of registry_digest: found and pullable where it does not say otherwise."""
+    """An entry of registry_digest: found and pullable where it does not say otherwise; `raw` is one as it is."""
+    if "raw" in given:
+        return t.cast(Object, given["raw"])
     if given.get("state") == "unknown":
         return {"image": "registry.example/shop/web:1", "msg": f"the registry says {given['reason']}", **given}
     return {"image": "registry.example/shop/web:1", "state": "found", "pullable": True, **given}

@@ -45,8 +45,8 @@ def turned(expect):
     for reply in (expect.get("containers") or {"": expect}).values():
         if "verdict" in reply:
             reply["verdict"] = "unknown" if reply["verdict"] == "current" else "current"
-    for name in expect.keys() & {"answer", "requests", "error"}:
-        expect[name] = {"digest": "another"} if name == "answer" else [expect[name]]
+    for name in expect.keys() & {"answer", "requests", "refused", "error"}:
+        expect[name] = {"answer": {"digest": "another"}, "error": "another"}.get(name, ["another"])
     return expect
 
 

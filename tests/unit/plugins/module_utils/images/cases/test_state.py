@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases.checking import check
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases.checking import check, schemas
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases.examples import load
 
 
 def test_J1_what_was_pushed_while_nothing_ran_is_rolled_once():
@@ -50,3 +51,28 @@ def test_J7_no_list_of_tags_downgrades_anything():
 
 def test_J19_a_failing_roll_is_taken_back_and_held():
     check("J19_failing_roll")
+
+
+def test_J13_a_string_is_no_boolean():
+    check("J13_string_for_a_boolean")
+    refused = {field for example in load("J13_string_for_a_boolean") for field in example.expect["refused"]}
+    assert booleans() <= refused
+
+
+def booleans():
+    """Every boolean that the spec of one of our kinds has."""
+    found = set()
+    for validator in schemas().values():
+        below = [("$.spec", validator.schema["properties"]["spec"])]
+        for path, node in below:
+            below += [(f"{path}.{name}", child) for name, child in (node.get("properties") or {}).items()]
+            found |= {path} if node["type"] == "boolean" else set()
+    return found
+
+
+def test_J14_a_forged_memory_rolls_nothing_that_the_registry_did_not_answer():
+    check("J14_forged_memory")
+
+
+def test_J15_an_unknown_payload_is_a_clear_error():
+    check("J15_unknown_payload")
