@@ -209,7 +209,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions, handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs, report, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
 
@@ -238,6 +238,7 @@ def argument_spec() -> dict[str, t.Any]:
 def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: str) -> execution.Pass:
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
     namespace = snapshot.named_namespace(params)
+    inputs.check(params["running"], params["published"])
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:

@@ -96,9 +96,13 @@ def _on_trial(container: Container, verdict: Verdict, found: Published | None, p
     if not (policy.suspended or policy.dry_run or verdict.rolls):
         if progress.state == "steady":
             action = "settle"
-        elif progress.state == "failed" and policy.rollback.enabled and not container["controller"]:
+        elif progress.state == "failed" and policy.rollback.enabled and _has_way_back(container):
             action = "roll_back"
     return dataclasses.replace(verdict, progress=progress, action=action)
+
+
+def _has_way_back(container: Container) -> bool:
+    return bool(container["follow"].get("back")) and not container["controller"]
 
 
 def rolled_back(container: Container, verdict: Verdict) -> Verdict:

@@ -141,8 +141,9 @@ class Resolver:
             except StewardError as exc:
                 # a host that says nothing for so long says nothing to another scheme
                 timed_out = exc.reason == "unreachable" and self.client.clock() - began >= self.client.timeout
-                # 400 is what Go's servers say to plain HTTP on a TLS port
-                other_scheme = exc.reason in ("tls_error", "unreachable") or exc.context.get("status") == 400
+                # 400 is what Go's servers say to plain HTTP on a TLS port; another status came in the right scheme
+                status = exc.context.get("status")
+                other_scheme = status == 400 or (status is None and exc.reason in ("tls_error", "unreachable"))
                 if timed_out or not other_scheme:
                     raise
         return self._over(schemes[-1], place, query, wanted, trace)
