@@ -57,6 +57,23 @@ options:
       - With O(state=released), report what would be put back.
     type: bool
     default: false
+  rollback:
+    description:
+      - What happens to a roll whose new Pods do not get well. What is not given is as C(spec.rollback) of the Update
+        says.
+      - A roll is on trial until the rollout is complete and every new container has run for 60 seconds without a
+        restart. A later pass writes that down.
+    type: dict
+    suboptions:
+      enabled:
+        description:
+          - Write the image from before again, by its digest, and hold the failed digest until the tag names another.
+          - By default V(true).
+        type: bool
+      progress_deadline_seconds:
+        description: Seconds that a new Pod has to pull, start and pass its probes. By default V(600).
+        type: int
+        aliases: [progressDeadlineSeconds]
   delete_flag:
     description:
       - Delete the Update once every container it looks at is current. Without it C(spec.delete_flag) decides.
@@ -133,6 +150,24 @@ rolled:
       owner: {kind: Deployment, name: web, api_version: apps/v1}
       from: quay.io/shop/web:1
       to: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+rolled_back:
+  description: Containers whose last roll failed and was taken back, with the same keys as RV(rolled).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+settled:
+  description: Containers whose last roll has proven itself, with the same keys as RV(rolled).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+freed:
+  description: Broken Pods that were deleted, since an ordered StatefulSet would have waited for them for ever.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 held:
   description: Stale containers that were not rolled, with the same keys as RV(verdicts).
   returned: success
@@ -192,6 +227,13 @@ def argument_spec() -> dict[str, t.Any]:
         "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
         "delete_flag": {"type": "bool"},
+        "rollback": {
+            "type": "dict",
+            "options": {
+                "enabled": {"type": "bool"},
+                "progress_deadline_seconds": {"type": "int", "aliases": ["progressDeadlineSeconds"]},
+            },
+        },
     }
 
 

@@ -217,6 +217,25 @@ containers:
       description: What an earlier roll wrote down, while the spec still carries its digest, else null.
       type: dict
       returned: success
+    undone:
+      description: An earlier roll that somebody undid, with C(how) (V(digest), V(undo) or V(tag)) and C(manager), else
+        null.
+      type: dict
+      returned: success
+    retry:
+      description: The digest that the annotation C(kubesteward.io/retry) allows again, else null.
+      type: str
+      returned: success
+    trial:
+      description: How the new Pods of a roll on trial do, else null.
+      type: dict
+      returned: success
+    stuck:
+      description: Broken Pods of an old revision that an ordered StatefulSet waits for.
+      type: list
+      elements: dict
+      returned: success
+      sample: []
     rollout:
       description: How far the workload's own rollout is.
       type: dict

@@ -11,6 +11,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import sta
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import UNKNOWN
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster
 
+if t.TYPE_CHECKING:
+    from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+
 Object = dict[str, t.Any]
 
 #: Events on verdicts in one pass
@@ -18,29 +21,43 @@ MOST_NEWS = 20
 _COMPONENT = "kubesteward"
 
 
-def roll_events(rolled: t.Sequence[Object]) -> list[Object]:
-    """One Event on its workload for each container that was rolled."""
+def roll_events(done: Pass) -> list[Object]:
+    """One Event on its workload for each container that was rolled, taken back or has proven itself."""
     found: list[Object] = []
-    for roll in rolled:
-        name = status.workload_name(roll["workload"])
-        message = f"{name} {roll['container']}: {roll['from']} -> {roll['to']}"
-        about = {key: value for key, value in roll["workload"].items() if key in ("kind", "name", "api_version", "uid")}
-        found.append({"reason": "ImageRolled", "type": "Normal", "message": message, "about": about})
+    for reason, kind, rolls in (
+        ("ImageRolled", "Normal", done.rolled),
+        ("RolledBack", "Warning", done.rolled_back),
+        ("RollSettled", "Normal", done.settled),
+    ):
+        for roll in rolls:
+            name = f"{status.workload_name(roll['workload'])} {roll['container']}"
+            message = f"{name}: {roll['from']} -> {roll['to']}"
+            if reason == "RollSettled":
+                message = f"{name}: {roll['to']} runs steadily"
+            found.append({"reason": reason, "type": kind, "message": message, "about": _about(roll["workload"])})
+    for freed in done.freed:
+        message = f"deleted Pod {freed['pod']}, which was broken and kept the rollout from going on"
+        about = _about(freed["workload"])
+        found.append({"reason": "StuckPodDeleted", "type": "Warning", "message": message, "about": about})
     return found
 
 
-def events(
-    update: Object | None, before: status.Status, judged: status.Judged, rolled: t.Sequence[Object]
-) -> list[Object]:
+def _about(workload: Object) -> Object:
+    return {key: value for key, value in workload.items() if key in ("kind", "name", "api_version", "uid")}
+
+
+def events(done: Pass, before: status.Status) -> list[Object]:
     """What is new in this pass, {`reason`, `type`, `message`, `about`}; an unchanged pass has none."""
-    found = roll_events(rolled)
+    found = roll_events(done)
+    update, judged = done.update, done.judged
     if update is None:
         return found
     about = {"kind": "Update", "name": update["metadata"]["name"], "api_version": INSTALL_GROUP}
     about["uid"] = update["metadata"]["uid"]
     found += [{**event, "about": about} for event in found]
+    found += _failures(done, before, about)
     known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
-    held = {status.place(container) for container, _verdict in status.standing(judged, rolled)}
+    held = {status.place(container) for container, _verdict in status.standing(judged, done.rolled)}
     news: list[Object] = []
     for container, verdict in judged:
         name = status.workload_name(container["workload"])
@@ -57,6 +74,21 @@ def events(
         message = "no workload was found to look at; the next pass looks again"
         found.append({"reason": "NoWorkload", "type": "Normal", "message": message, "about": about})
     return found
+
+
+def _failures(done: Pass, before: status.Status, about: Object) -> list[Object]:
+    """Rolls that fail and stay: nobody takes them back. Told with the history, once."""
+    known = before.get("history") or ()
+    failed = [x for x in (done.status or {}).get("history") or () if x["outcome"] == "failed" and x not in known]
+    return [
+        {
+            "reason": "RolloutFailed",
+            "type": "Warning",
+            "message": f"{entry['workload']} {entry['container']}: {entry['to']}: {entry['message']}",
+            "about": about,
+        }
+        for entry in failed
+    ]
 
 
 def _capped(news: list[Object]) -> list[Object]:

@@ -10,94 +10,105 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.images import claims, rollout, status
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
-from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
+from ansible_collections.kubesteward.core.plugins.module_utils.images import judge as judgement
 from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events, roll_events
-from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
+from ansible_collections.kubesteward.core.plugins.module_utils.images.judge import Judged
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import read_platforms
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy, Verdict, decide, limit
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Rollback
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
 Object = dict[str, t.Any]
-Judged = list[tuple[t.Mapping[str, t.Any], Verdict]]
 
 #: times a roll is tried again on fresh data when somebody else edits the object meanwhile
 ATTEMPTS = 3
 
 
-def judge(
-    containers: t.Iterable[t.Mapping[str, t.Any]],
-    published: t.Iterable[t.Mapping[str, t.Any]],
-    policy: Policy,
-    before: status.Status | None = None,
-    now: str = "",
-    nodes: t.Callable[[], t.Mapping[str, str]] = dict,
-    platforms: t.Sequence[str] = (),
-) -> Judged:
-    """A verdict for every container.
-
-    :param published: registry_digest's entries, in any order
-    :param before: the Update's status, which remembers since when a digest is seen
-    :param now: `2006-01-02T15:04:05Z`
-    :param nodes: gives node name -> platform; called at most once, where an index is to be rolled
-    :param platforms: those to assume where Nodes may not be read
-    """
-    by_key: dict[t.Any, t.Mapping[str, t.Any]] = {}
-    for entry in published:
-        by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
-        by_key.setdefault(entry["image"], entry)
-    judged: Judged = []
-    nodes = functools.cache(nodes)
-    for container in containers:
-        key = lookup_key(container["reference"], container["pull_secrets"])
-        entry = by_key.get(key) or by_key.get(container["reference"])
-        digest = entry.get("digest") if entry else None
-        seen = {**container, "published": digest, "seen_for": status.seen_for(before or {}, container, digest, now)}
-        verdict = decide(seen, entry, policy)
-        if verdict.rolls and entry and entry.get("children") and not seen["platforms"]:
-            seen["platforms"] = platforms_of(seen, nodes(), platforms)
-            verdict = decide(seen, entry, policy)
-        judged.append((seen, verdict))
-    return limit(judged, policy.max_concurrent)
-
-
 @dataclasses.dataclass
-class Outcome:
-    """What became of the planned rolls.
+class Pass:
+    """Everything a pass did, or would have done in check mode; `report.result` makes the module's result of it.
 
-    :ivar judged: the verdicts, with those of failed rolls replaced by what held them
-    :ivar rolled: {`workload`, `container`, `owner`, `from`, `to`} of every container that was patched
+    :ivar judged: the verdicts, with those of failed writes replaced by what held them
+    :ivar rolled: {`workload`, `container`, `owner`, `from`, `to`} of every container that was rolled
+    :ivar rolled_back: the same of every container whose last roll was taken back
+    :ivar settled: the same of every container whose trial is over
+    :ivar freed: {`workload`, `pod`} of every broken Pod that was deleted since it stood in a rollout's way
     :ivar errors: answers of the API server that were neither success nor somebody else's edit
     """
 
-    judged: Judged
+    judged: Judged = dataclasses.field(default_factory=list)
     rolled: list[Object] = dataclasses.field(default_factory=list)
+    rolled_back: list[Object] = dataclasses.field(default_factory=list)
+    settled: list[Object] = dataclasses.field(default_factory=list)
+    freed: list[Object] = dataclasses.field(default_factory=list)
+    released: list[Object] = dataclasses.field(default_factory=list)
+    starts: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    update: Object | None = None
+    status: status.Status | None = None
+    wrote_status: bool = False
+    deleted: bool = False
+    warnings: list[str] = dataclasses.field(default_factory=list)
     errors: list[str] = dataclasses.field(default_factory=list)
 
+    @property
+    def images_written(self) -> list[Object]:
+        """Rolls and rollbacks."""
+        return [*self.rolled, *self.rolled_back]
 
-def carry_out(cluster: Cluster, namespace: str, judged: Judged, now: str, dry_run: bool) -> Outcome:
-    """Patch every owner that has a stale container; one that cannot be patched never stops the others."""
-    outcome = Outcome(list(judged))
-    for roll in rollout.plan(judged):
+
+def carry_out(cluster: Cluster, namespace: str, done: Pass, rolls: t.Iterable[rollout.Roll], dry_run: bool) -> None:
+    """Patch every owner that has something to change; one that cannot be patched never stops the others."""
+    told = {"roll": done.rolled, "roll_back": done.rolled_back, "settle": done.settled}
+    for roll in rolls:
         try:
-            conflict = _roll_one(cluster, namespace, roll, now, dry_run)
+            conflict = _roll_one(cluster, namespace, roll, dry_run)
         except ApiError as exc:
-            outcome.errors.append(str(exc))
-            _explain(outcome, roll, None, str(exc))
+            done.errors.append(str(exc))
+            _explain(done, roll, None, str(exc))
             continue
         if conflict:
-            _explain(outcome, roll, "conflict", conflict)
+            _explain(done, roll, "conflict", conflict)
             continue
         for change in roll.changes:
             entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
-            outcome.rolled.append({**entry, "from": change.before, "to": change.after})
-    return outcome
+            told[change.kind].append({**entry, "from": change.before, "to": change.after})
+    taken = {(roll["workload"]["kind"], roll["workload"]["name"], roll["container"]) for roll in done.rolled_back}
+    for index, (container, verdict) in enumerate(done.judged):
+        workload = container["workload"]
+        if (workload["kind"], workload["name"], container["container"]) in taken:
+            done.judged[index] = (_with_stuck(container), judgement.rolled_back(container, verdict))
 
 
-def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dry_run: bool) -> str | None:
+def _with_stuck(container: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+    """What is broken stands in the way of an ordered StatefulSet from the rollback on."""
+    trial = container["trial"]
+    if not trial["ordered"]:
+        return container
+    return {**container, "stuck": [{"name": x["pod"], "uid": x["uid"]} for x in trial["troubled"]]}
+
+
+def free(cluster: Cluster, namespace: str, done: Pass, dry_run: bool) -> None:
+    """Delete the broken Pods that a StatefulSet waits for."""
+    seen: set[str] = set()
+    for container, _verdict in done.judged:
+        for pod in container["stuck"]:
+            if pod["uid"] in seen:
+                continue
+            seen.add(pod["uid"])
+            try:
+                if not dry_run:
+                    cluster.delete(Reference("v1", "Pod", namespace, pod["name"]), pod["uid"])
+            except ApiError as exc:
+                done.errors.append(str(exc))
+                continue
+            done.freed.append({"workload": container["workload"], "pod": pod["name"]})
+
+
+def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, dry_run: bool) -> str | None:
     """Patch one owner; returns what was in the way, where somebody else's edits were.
 
     :raises ApiError: the patch is refused for another reason
@@ -106,7 +117,7 @@ def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dr
     problem = f"{target} was edited while this pass looked at it; the next pass looks again"
     for attempt in range(ATTEMPTS):
         live = cluster.get(target.api_version, target.kind, target.namespace, target.name)
-        operations = rollout.patch(roll, live, now) if live else None
+        operations = rollout.patch(roll, live) if live else None
         if operations is None:
             return problem
         try:
@@ -122,28 +133,14 @@ def _roll_one(cluster: Cluster, namespace: str, roll: rollout.Roll, now: str, dr
     return problem
 
 
-def _explain(outcome: Outcome, roll: rollout.Roll, reason: str | None, message: str) -> None:
+def _explain(done: Pass, roll: rollout.Roll, reason: str | None, message: str) -> None:
+    """A write that failed: the verdict stays what it was, and says why nothing came of it."""
     names = {change.container for change in roll.changes}
-    for index, (container, verdict) in enumerate(outcome.judged):
-        if container["workload"] == roll.workload and container["container"] in names and verdict.rolls:
-            told = dataclasses.replace(verdict, reason=reason or verdict.reason, message=message)
-            outcome.judged[index] = (container, told)
-
-
-@dataclasses.dataclass
-class Pass:
-    """Everything a pass did, or would have done in check mode; `report.result` makes the module's result of it."""
-
-    judged: Judged = dataclasses.field(default_factory=list)
-    rolled: list[Object] = dataclasses.field(default_factory=list)
-    released: list[Object] = dataclasses.field(default_factory=list)
-    starts: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    update: Object | None = None
-    status: status.Status | None = None
-    wrote_status: bool = False
-    deleted: bool = False
-    warnings: list[str] = dataclasses.field(default_factory=list)
-    errors: list[str] = dataclasses.field(default_factory=list)
+    for index, (container, verdict) in enumerate(done.judged):
+        if container["workload"] == roll.workload and container["container"] in names:
+            why = reason if reason and verdict.rolls else verdict.reason
+            told = dataclasses.replace(verdict, reason=why, message=message if verdict.rolls else verdict.message)
+            done.judged[index] = (container, told)
 
 
 def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Pass:
@@ -155,13 +152,9 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     update = _update(cluster, namespace, params)
     spec = (update or {}).get("spec") or {}
     before = (update or {}).get("status") or {}
-    policy = Policy(
-        suspended=bool(spec.get("suspend")),
-        dry_run=params["dry_run"] or bool(spec.get("dryRun")),
-        stable_for=spec.get("stableForSeconds", 0),
-        max_concurrent=spec.get("maxConcurrent", Policy.max_concurrent),
-    )
-    judged = judge(
+    policy = policy_of(params, spec)
+    done = Pass(update=update)
+    done.judged = judgement.judge(
         params["running"],
         params["published"],
         policy,
@@ -170,19 +163,42 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         lambda: read_platforms(cluster),
         spec.get("platforms") or (),
     )
-    outcome = carry_out(cluster, namespace, judged, now, check_mode)
-    done = Pass(outcome.judged, outcome.rolled, update=update, errors=outcome.errors)
+    if update:
+        done.judged = judgement.conflicting(done.judged, claims.older_holder(cluster, namespace, update))
+    name = update["metadata"]["name"] if update else ""
+    rolls = rollout.plan(done.judged, now, name, on_trial=policy.rollback.enabled)
+    carry_out(cluster, namespace, done, rolls, check_mode)
+    if not (policy.suspended or policy.dry_run):
+        free(cluster, namespace, done, check_mode)
     done.warnings = [f"There is no {name} in namespace {namespace}" for name in params["missing"]]
     # applying a Start that somebody edited is a roll too
-    done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.rolled)
+    done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.images_written)
     if update:
-        done.status = status.following(update, done.judged, done.rolled, now, params["missing"])
+        done.status = status.following(update, done, now, params["missing"])
         done.wrote_status = status.is_news(before, done.status)
         wants_end = params["delete_flag"] if params["delete_flag"] is not None else spec.get("delete_flag", False)
-        done.deleted = bool(wants_end) and not params["missing"] and status.is_settled(done.judged, done.rolled)
+        done.deleted = bool(wants_end) and not params["missing"] and status.is_settled(done.judged, done.images_written)
     if not check_mode:
         _record(cluster, namespace, done, before, now)
     return done
+
+
+def policy_of(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> Policy:
+    """What the options and the Update's spec say together; an option that is given wins."""
+    wanted = spec.get("rollback") or {}
+    given = params.get("rollback") or {}
+    enabled, deadline = given.get("enabled"), given.get("progress_deadline_seconds")
+    return Policy(
+        suspended=bool(spec.get("suspend")),
+        dry_run=params["dry_run"] or bool(spec.get("dryRun")),
+        stable_for=spec.get("stableForSeconds", 0),
+        max_concurrent=spec.get("maxConcurrent", Policy.max_concurrent),
+        rollback=Rollback(
+            enabled=wanted.get("enabled", True) if enabled is None else enabled,
+            deadline=wanted.get("progressDeadlineSeconds", Rollback.deadline) if deadline is None else deadline,
+        ),
+        has_memory=bool(params.get("update_resource") or params.get("update")),
+    )
 
 
 def _update(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any]) -> Object | None:
@@ -193,7 +209,7 @@ def _update(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any]) -> 
 
 
 def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status, now: str) -> None:
-    told = events(done.update, before, done.judged, done.rolled)
+    told = events(done, before)
     try:
         if done.update and done.status is not None and done.wrote_status:
             write_status(cluster, done.update, done.status, now)
@@ -202,7 +218,7 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
         if exc.status != 404:
             done.errors.append(str(exc))
         # what the status does not remember would be told in every pass
-        told = roll_events(done.rolled)
+        told = roll_events(done)
     done.warnings += post_events(cluster, namespace, told, now)
     if done.update and done.deleted:
         try:

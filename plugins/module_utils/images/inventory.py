@@ -11,8 +11,9 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
-from ansible_collections.kubesteward.core.plugins.module_utils.images import running
+from ansible_collections.kubesteward.core.plugins.module_utils.images import running, trial
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import Snapshot, deployment_name
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
 Object = t.Mapping[str, t.Any]
@@ -39,7 +40,7 @@ def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str
         for container in running.template_containers(running.pod_template(workload)):
             if container["name"] in ignored or (wanted and container["name"] not in wanted):
                 continue
-            found.append(_describe(workload, owner, group, container, namespace))
+            found.append(_describe(workload, owner, group, container, namespace, revisions[uid], own))
     return found
 
 
@@ -65,7 +66,13 @@ def seniority(obj: Object) -> tuple[str, str]:
 
 
 def _describe(
-    workload: Object, start: Object | None, group: running.Family, container: dict[str, t.Any], namespace: str
+    workload: Object,
+    start: Object | None,
+    group: running.Family,
+    container: dict[str, t.Any],
+    namespace: str,
+    revisions: t.Sequence[Object],
+    pods: t.Sequence[Object],
 ) -> dict[str, t.Any]:
     controller = _foreign_controller(workload, start)
     if container["name"] != workload["metadata"]["name"]:
@@ -73,9 +80,8 @@ def _describe(
         start = None
     source = start or workload
     spec_image = (start.get("spec") or {}).get("image") or "" if start else container["image"]
-    entry = follows.read(source).get(container["name"])
-    if entry and not entry.holds_for(spec_image):
-        entry = None
+    entry, undone = _memory(source, container["name"], spec_image, () if start else revisions)
+    tag = entry.reference if entry else undone["reference"] if undone else spec_image
     return {
         "workload": {
             **_name(workload),
@@ -87,16 +93,69 @@ def _describe(
         "path": _spec_path(workload, start, container),
         "image": container["image"],
         "spec_image": spec_image,
-        **_identity(entry.reference if entry else spec_image),
+        **_identity(tag),
         "follow": entry.as_dict() if entry else None,
+        "undone": undone,
+        "retry": (source["metadata"].get("annotations") or {}).get(follows.RETRY),
         **running.gather(group.live, container["name"]),
         "excluded": dict(group.excluded),
         "nodes": sorted({pod["spec"]["nodeName"] for pod in group.live if pod["spec"].get("nodeName")}),
         "platforms": [],
         "pull_secrets": _pull_secrets(group.live, workload, namespace),
         "rollout": running.rollout_state(workload, group.live),
+        "trial": trial.facts(workload, group.live, container["name"], container["type"])
+        if entry and entry.trial
+        else None,
+        "stuck": _stuck(workload, pods, entry),
         "controller": controller,
     }
+
+
+def _memory(
+    source: Object, name: str, image: str, revisions: t.Iterable[Object]
+) -> tuple[follows.Follow | None, dict[str, t.Any] | None]:
+    """What we remember of a container: the roll that its spec still carries, and the one that somebody undid.
+
+    A Deployment's ReplicaSets keep a copy of our annotation, so that even `kubectl rollout undo`, which puts the
+    annotations of the old revision back, does not make us forget.
+    """
+    entry = follows.read(source).get(name)
+    copies = [copy for revision in revisions for copy in [follows.read(revision).get(name)] if copy]
+    newest = max(copies, key=lambda copy: copy.at, default=None)
+    manager, operation = edited_by(source, name)
+    is_undo = newest is not None and (entry is None or newest.at > entry.at)
+    last = newest if is_undo else entry
+    undone = None
+    if last and not last.holds_for(image):
+        # kubectl's undo names no manager of its own
+        undone = follows.put_back(last, image, is_undo or (manager, operation) == ("kubectl", "Update"))
+    found = {**undone.entry.as_dict(), "how": undone.how, "manager": manager} if undone else None
+    return (entry if entry and entry.holds_for(image) else None), found
+
+
+def edited_by(source: Object, name: str) -> tuple[str, str]:
+    """Manager and operation that wrote the image of a container, or of a Start, last; empty where nobody tells."""
+    found = ("", "", "")
+    for entry in source["metadata"].get("managedFields") or ():
+        if entry.get("manager") != FIELD_MANAGER and _owns_image(entry.get("fieldsV1") or {}, name):
+            found = max(found, (entry.get("time", ""), entry.get("manager", ""), entry.get("operation", "")))
+    return found[1:]
+
+
+def _owns_image(fields: Object, name: str) -> bool:
+    spec = fields.get("f:spec") or {}
+    if "f:image" in spec:
+        return True
+    spec = ((spec.get("f:jobTemplate") or {}).get("f:spec") or spec).get("f:template") or {}
+    pod = spec.get("f:spec") or {}
+    key = f'k:{{"name":"{name}"}}'
+    return any("f:image" in ((pod.get(field) or {}).get(key) or {}) for field in ("f:containers", "f:initContainers"))
+
+
+def _stuck(workload: Object, pods: t.Sequence[Object], entry: follows.Follow | None) -> list[Object]:
+    if not entry:
+        return []
+    return trial.stuck_pods(workload, pods, entry.left, entry.quarantine.digest if entry.quarantine else None)
 
 
 def _name(obj: Object) -> dict[str, str]:
@@ -194,6 +253,8 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
                 entry["compare"].add(item["digest"])
             if item["id_kind"] == "config":
                 entry["resolve"].add("config")
+                if container["follow"]:
+                    entry["compare"].add(container["follow"]["digest"])
         if "config" in entry["resolve"] and container["platforms"]:
             entry["platform"] = container["platforms"][0]
     return [

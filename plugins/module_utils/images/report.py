@@ -27,10 +27,15 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
     patched = {_key(roll) for roll in done.rolled}
     found: dict[str, t.Any] = {
-        "changed": bool(done.rolled or done.released or done.wrote_status or done.deleted),
+        "changed": bool(
+            done.images_written or done.settled or done.freed or done.released or done.wrote_status or done.deleted
+        ),
         "verdicts": verdicts,
         "counts": status.counts(verdict for _container, verdict in done.judged),
         "rolled": done.rolled,
+        "rolled_back": done.rolled_back,
+        "settled": done.settled,
+        "freed": done.freed,
         "held": [entry for entry in verdicts if entry["verdict"] == STALE and _key(entry) not in patched],
         "released": done.released,
         "starts": done.starts,
@@ -105,11 +110,16 @@ def diff(done: Pass) -> list[dict[str, str]]:
     """Which container would move from which image and digests to which, and what the Update's status would say."""
     running = {_key(container): [item["digest"] for item in container["running"]] for container, _ in done.judged}
     found = []
-    for roll in done.rolled:
+    for roll in done.images_written:
         name = status.workload_name(roll["workload"])
         header = f"{name} container {roll['container']}"
         before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[_key(roll)])]
         found.append(_change(header, before, [f"image: {roll['to']}"]))
+    for roll in done.settled:
+        header = f"{status.workload_name(roll['workload'])} container {roll['container']}"
+        found.append(_change(header, ["trial: true"], []))
+    for item in done.freed:
+        found.append(_change(f"Pod/{item['pod']}", ["state: present"], ["state: absent"]))
     for item in done.released:
         header = f"{item['owner']['kind']}/{item['owner']['name']}"
         found.append(_change(header, [f"follow: {name}" for name in item["containers"]], []))

@@ -15,19 +15,24 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import r
 Container = t.Mapping[str, t.Any]
 Operation = dict[str, t.Any]
 
-#: the annotation as a JSON pointer, in which a slash of a name is ~1
-_POINTER = f"/metadata/annotations/{follows.ANNOTATION.replace('/', '~1')}"
+#: the annotations as JSON pointers, in which a slash of a name is ~1
+_POINTER, _RETRY = (f"/metadata/annotations/{name.replace('/', '~1')}" for name in (follows.ANNOTATION, follows.RETRY))
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One container's image in the object to patch: `path` is the container there, `/spec` in a Start."""
+    """One container in the object to patch: `path` is its place there, `/spec` in a Start.
 
+    :ivar kind: `roll`, `roll_back`, or `settle`, which writes only what is remembered
+    :ivar memory: what the annotation says of the container from then on
+    """
+
+    kind: str
     container: str
     path: str
     before: str
     after: str
-    reference: str
+    memory: follows.Follow
 
     @property
     def in_start(self) -> bool:
@@ -44,23 +49,98 @@ class Roll:
     changes: tuple[Change, ...]
 
 
-def plan(judged: t.Iterable[tuple[Container, Verdict]]) -> list[Roll]:
-    """The rolls that the verdicts ask for, one per object, in the order of the containers."""
+def plan(judged: t.Iterable[tuple[Container, Verdict]], now: str, by: str = "", on_trial: bool = True) -> list[Roll]:
+    """The changes that the verdicts ask for, one per object, in the order of the containers.
+
+    :param now: time for the annotation, `2006-01-02T15:04:05Z`
+    :param by: name of the Update
+    :param on_trial: whether rolls are watched, so that they can be taken back
+    """
     grouped: dict[tuple[str, str], Roll] = {}
     for container, verdict in judged:
-        if not verdict.rolls:
+        if verdict.rolls:
+            change = _roll(container, t.cast(str, verdict.candidate), now, by, on_trial)
+        elif verdict.action == "roll_back":
+            change = _roll_back(container, verdict, now, by)
+        elif verdict.action == "settle":
+            change = _settle(container)
+        else:
             continue
         workload = container["workload"]
         owner = owner_of(workload)
-        target = references.parse(container["reference"]).at(t.cast(str, verdict.candidate))
-        change = Change(
-            container["container"], container["path"], container["spec_image"], target, container["reference"]
-        )
         key = owner["kind"], owner["name"]
         known = grouped.get(key)
         changes = (*known.changes, change) if known else (change,)
         grouped[key] = Roll(owner, workload, changes)
     return list(grouped.values())
+
+
+def _roll(container: Container, digest: str, now: str, by: str, on_trial: bool) -> Change:
+    before, reference = container["spec_image"], container["reference"]
+    known, undone = (follows.of_dict(container[key]) for key in ("follow", "undone"))
+    last = undone or known
+    runs = [item["digest"] for item in container["running"] if item["id_kind"] == "manifest"]
+    # a Job ends: there is nothing to watch
+    on_trial = on_trial and container["workload"]["kind"] != "CronJob"
+    memory = follows.Follow(
+        reference,
+        digest,
+        before,
+        now,
+        by=by,
+        back=_way_back(container, known, digest) if on_trial else "",
+        left=_without(follows.with_left(last.left if last else (), *runs, last.digest if last else ""), digest),
+        trial=on_trial,
+        answered=last.answered + 1 if undone and undone.digest == digest and container["undone"]["how"] == "tag" else 0,
+    )
+    return Change(
+        "roll", container["container"], container["path"], before, references.parse(reference).at(digest), memory
+    )
+
+
+def _without(digests: tuple[str, ...], digest: str) -> tuple[str, ...]:
+    return tuple(item for item in digests if item != digest)
+
+
+def _way_back(container: Container, known: follows.Follow | None, digest: str) -> str:
+    """The image that a rollback writes: the last one that has proven itself, by its digest where one is known.
+
+    The tag alone would bring the failed image again, wherever it is pulled anew.
+    """
+    if known and known.trial and known.back:
+        return known.back
+    written = container["spec_image"]
+    if references.parse(written).digest:
+        return written
+    runs = {item["digest"] for item in container["running"] if item["id_kind"] == "manifest"} - {digest}
+    return references.parse(container["reference"]).at(runs.pop()) if len(runs) == 1 else written
+
+
+def _roll_back(container: Container, verdict: Verdict, now: str, by: str) -> Change:
+    memory = t.cast(follows.Follow, follows.of_dict(container["follow"]))
+    back = memory.back
+    digest = references.parse(back).digest
+    why = verdict.progress.message if verdict.progress else ""
+    after = dataclasses.replace(
+        memory,
+        digest=digest or memory.digest,
+        origin=container["spec_image"],
+        at=now,
+        by=by,
+        image="" if digest and back == references.parse(memory.reference).at(digest) else back,
+        back="",
+        left=_without(follows.with_left(memory.left, memory.digest), digest or ""),
+        trial=False,
+        quarantine=follows.Quarantine(memory.digest, why[:256], now),
+    )
+    return Change("roll_back", container["container"], container["path"], container["spec_image"], back, after)
+
+
+def _settle(container: Container) -> Change:
+    memory = t.cast(follows.Follow, follows.of_dict(container["follow"]))
+    image = container["spec_image"]
+    after = dataclasses.replace(memory, trial=False, back="")
+    return Change("settle", container["container"], container["path"], image, image, after)
 
 
 def owner_of(workload: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -69,11 +149,8 @@ def owner_of(workload: t.Mapping[str, t.Any]) -> dict[str, str]:
     return {key: source[key] for key in ("kind", "name", "api_version")}
 
 
-def patch(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operation] | None:
-    """The JSON patch for `live`, the object as it is now; None where an image is no longer what the verdict saw.
-
-    :param at: time for the annotation, `2006-01-02T15:04:05Z`
-    """
+def patch(roll: Roll, live: t.Mapping[str, t.Any]) -> list[Operation] | None:
+    """The JSON patch for `live`, the object as it is now; None where an image is no longer what the verdict saw."""
     operations: list[Operation] = []
     for change in roll.changes:
         if not _is_unchanged(change, live):
@@ -81,7 +158,7 @@ def patch(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operation] |
         if not change.in_start:
             operations.append({"op": "test", "path": f"{change.path}/name", "value": change.container})
         operations += _replace_image(change)
-    return operations + _annotate(roll, live, at)
+    return [*operations, *_annotate(roll, live), *_consume_retry(roll, live)]
 
 
 def _is_unchanged(change: Change, live: t.Mapping[str, t.Any]) -> bool:
@@ -104,17 +181,13 @@ def _lookup(live: t.Any, path: str) -> t.Any:
 
 def _replace_image(change: Change) -> list[Operation]:
     image = f"{change.path}/image"
-    return [
-        {"op": "test", "path": image, "value": change.before},
-        {"op": "replace", "path": image, "value": change.after},
-    ]
+    test = {"op": "test", "path": image, "value": change.before}
+    return [test, {"op": "replace", "path": image, "value": change.after}] if change.after != change.before else [test]
 
 
-def _annotate(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operation]:
+def _annotate(roll: Roll, live: t.Mapping[str, t.Any]) -> list[Operation]:
     entries = follows.read(live)
-    for change in roll.changes:
-        digest = change.after.rpartition("@")[2]
-        entries[change.container] = follows.Follow(change.reference, digest, change.before, at)
+    entries.update({change.container: change.memory for change in roll.changes})
     text = follows.render(entries)
     annotations = live["metadata"].get("annotations") or {}
     if follows.ANNOTATION in annotations:
@@ -126,6 +199,14 @@ def _annotate(roll: Roll, live: t.Mapping[str, t.Any], at: str) -> list[Operatio
     if annotations:
         return [unedited, {"op": "add", "path": _POINTER, "value": text}]
     return [unedited, {"op": "add", "path": "/metadata/annotations", "value": {follows.ANNOTATION: text}}]
+
+
+def _consume_retry(roll: Roll, live: t.Mapping[str, t.Any]) -> list[Operation]:
+    """A person's word counts for one roll."""
+    wanted = (live["metadata"].get("annotations") or {}).get(follows.RETRY)
+    if not any(change.kind == "roll" and change.memory.digest == wanted for change in roll.changes):
+        return []
+    return [{"op": "test", "path": _RETRY, "value": wanted}, {"op": "remove", "path": _RETRY}]
 
 
 def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Operation]:
@@ -147,6 +228,8 @@ def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Oper
         if path and image and entry.holds_for(image):
             operations.append({"op": "test", "path": f"{path}/image", "value": image})
             operations.append({"op": "replace", "path": f"{path}/image", "value": entry.reference})
+    if follows.RETRY in obj["metadata"]["annotations"]:
+        operations.append({"op": "remove", "path": _RETRY})
     operations.append({"op": "test", "path": _POINTER, "value": text})
     if kept:
         return [*operations, {"op": "replace", "path": _POINTER, "value": follows.render(kept)}]

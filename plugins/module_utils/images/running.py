@@ -32,7 +32,7 @@ _NOT_PULLED = frozenset(
     }
 )
 #: reasons of a waiting or ended container that say "it does not work", as opposed to "not yet"
-_FAILING = (_NOT_PULLED - {"ContainerCreating", "PodInitializing"}) | {
+FAILING = (_NOT_PULLED - {"ContainerCreating", "PodInitializing"}) | {
     "CrashLoopBackOff",
     "CreateContainerConfigError",
     "CreateContainerError",
@@ -140,7 +140,7 @@ def _membership(workload: Object, revisions: list[Object]) -> tuple[_Test, _Test
     current = _current_revision_hash(workload, revisions)
     return (
         lambda pod: (controller_of(pod) or {}).get("uid") == uid,
-        _always if current is None else lambda pod: _revision_hash(pod) == current,
+        _always if current is None else lambda pod: revision_hash(pod) == current,
     )
 
 
@@ -156,7 +156,8 @@ def _job_rank(job: Object) -> tuple[str, str]:
     return job["metadata"].get("creationTimestamp", ""), job["metadata"]["name"]
 
 
-def _revision_hash(obj: Object) -> str | None:
+def revision_hash(obj: Object) -> str | None:
+    """Label that says of which revision a Pod or ControllerRevision is."""
     return (obj["metadata"].get("labels") or {}).get("controller-revision-hash")
 
 
@@ -165,7 +166,7 @@ def _current_revision_hash(workload: Object, revisions: list[Object]) -> str | N
         return (workload.get("status") or {}).get("updateRevision")
     uid = workload["metadata"]["uid"]
     own = [revision for revision in revisions if (controller_of(revision) or {}).get("uid") == uid]
-    return _revision_hash(max(own, key=lambda revision: revision.get("revision", 0))) if own else None
+    return revision_hash(max(own, key=lambda revision: revision.get("revision", 0))) if own else None
 
 
 def _exclusion(pod: Object, is_current: bool, finished_counts: bool) -> str | None:
@@ -205,7 +206,8 @@ def template_containers(template: Object) -> list[dict[str, t.Any]]:
     return found
 
 
-def _statuses(pod: Object, name: str) -> t.Iterator[Object]:
+def container_statuses(pod: Object, name: str) -> t.Iterator[Object]:
+    """The status of a container or init container, where the Pod has one."""
     status = pod.get("status") or {}
     for field in ("containerStatuses", "initContainerStatuses"):
         for entry in status.get(field) or ():
@@ -222,7 +224,7 @@ def gather(live: t.Iterable[Object], name: str) -> dict[str, t.Any]:
     groups: dict[str, dict[str, t.Any]] = {}
     waiting: collections.Counter[str] = collections.Counter()
     for pod in live:
-        entry = next(_statuses(pod, name), None) or {}
+        entry = next(container_statuses(pod, name), None) or {}
         why = ((entry.get("state") or {}).get("waiting") or {}).get("reason", "")
         image_id = entry.get("imageID") or ""
         if not image_id or why in _NOT_PULLED:
@@ -285,6 +287,6 @@ def _pod_trouble(live: t.Iterable[Object]) -> dict[str, t.Any]:
         for entry in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
             restarts += entry.get("restartCount", 0)
             reason = ((entry.get("state") or {}).get("waiting") or {}).get("reason", "")
-            if reason in _FAILING:
+            if reason in FAILING:
                 failing.append({"pod": pod["metadata"]["name"], "container": entry["name"], "reason": reason})
     return {"restarts": restarts, "failing": failing}

@@ -9,50 +9,50 @@ so none is set, and resets times that are not of the form `2006-01-02T15:04:05Z`
 
 from __future__ import annotations
 
-import collections
 import json
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
-    CURRENT,
-    STALE,
-    UNKNOWN,
-    Verdict,
-    carries,
-    is_replacing,
-    is_under_way,
+from ansible_collections.kubesteward.core.plugins.module_utils.images import update_conditions
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_under_way
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import (
+    Container,
+    Judged,
+    Rolls,
+    counts,
+    place,
+    standing,
+    waits_its_turn,
+    workload_name,
 )
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, UNKNOWN, Verdict
 
-Container = t.Mapping[str, t.Any]
+if t.TYPE_CHECKING:
+    from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+
 Status = dict[str, t.Any]
-Judged = t.Sequence[tuple[Container, Verdict]]
-Rolls = t.Sequence[t.Mapping[str, t.Any]]
 
 HISTORY = 10
 #: etcd takes objects of 1.5 MiB; the rest of the status and the managed fields need room too
 IMAGES_BYTES = 1_000_000
 _OURS = (
     *("run_name", "run_id", "registory_id", "check_id", "update", "observedGeneration", "images", "counts"),
-    *("lastRoll", "pending", "history", "conditions"),
+    *("lastRoll", "pending", "quarantine", "history", "conditions"),
 )
-#: reasons that say something about the way to the registry
-_NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
 
 
-def following(
-    update: t.Mapping[str, t.Any], judged: Judged, rolled: Rolls, now: str, missing: t.Sequence[str] = ()
-) -> Status:
+def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Sequence[str] = ()) -> Status:
     """The status after a pass, without `lastCheckTime`.
 
     :param update: the Update as it is now
-    :param judged: containers with their verdicts; a container's key `published` is the digest its tag names
-    :param rolled: the rolls carried out, {`workload`, `container`, `from`, `to`}
+    :param done: verdicts (a container's key `published` is the digest its tag names) and what was carried out
     :param now: `2006-01-02T15:04:05Z`
     :param missing: workloads that were asked for by name and do not exist, `Kind/name`
     """
-    before = update.get("status") or {}
-    rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in rolled)]
+    before, judged = update.get("status") or {}, done.judged
+    rolled = [*_unrecorded(update, judged), *({**roll, "time": now} for roll in done.rolled)]
     status: Status = {**_first_published(judged), **_flags(before, judged, rolled)}
     status["observedGeneration"] = update["metadata"].get("generation", 0)
     images = [_image(container, verdict) for container, verdict in judged]
@@ -65,12 +65,54 @@ def following(
     elif before.get("lastRoll"):
         status["lastRoll"] = before["lastRoll"]
     status["pending"] = _pending(before, judged, now)
-    history = [*(before.get("history") or ()), *({**entry, "outcome": "rolled"} for entry in entries)]
-    status["history"] = history[-HISTORY:]
+    status["quarantine"] = _quarantine(before, judged, now)
+    outcomes = [{**entry, "outcome": "rolled"} for entry in entries] + _outcomes(before, status, done, now)
+    status["history"] = [*(before.get("history") or ()), *outcomes][-HISTORY:]
     status["conditions"] = conditions.stamped(
-        before.get("conditions") or (), _condition_values(judged, rolled, missing), now
+        before.get("conditions") or (), update_conditions.values(judged, rolled, missing), now
     )
     return status
+
+
+def _quarantine(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
+    """Digests that failed: what the annotations have in quarantine, or get in this pass, or nobody takes back."""
+    known = {(x["workload"], x["container"], x["digest"]): x for x in before.get("quarantine") or ()}
+    found = []
+    for container, verdict in judged:
+        failed = ((container["follow"] or container["undone"]) or {}).get("quarantine")
+        if verdict.progress and verdict.progress.state == "failed":
+            reason = verdict.progress.message[:256]
+            failed = {"digest": container["follow"]["digest"], "reason": reason, "at": now}
+        if failed:
+            workload, name = place(container)
+            key = workload, name, failed["digest"]
+            entry = dict(zip(("workload", "container", "digest"), key, strict=True))
+            # the seconds in a reason must not make it news in every pass
+            found.append(known.get(key) or {**entry, "reason": failed["reason"], "since": failed["at"]})
+    return found
+
+
+def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict[str, str]]:
+    """What became of earlier rolls, for the history: told once, also where an earlier pass did not live to tell it."""
+    known = {(x["workload"], x["container"], x["digest"]) for x in before.get("quarantine") or ()}
+    found = [{**_roll_entry({**roll, "time": now}), "outcome": "done"} for roll in done.settled]
+    containers = {place(container): container for container, _verdict in done.judged}
+    taken_back = {_place(roll): roll["to"] for roll in done.rolled_back}
+    for entry in status["quarantine"]:
+        key = entry["workload"], entry["container"]
+        if (*key, entry["digest"]) in known:
+            continue
+        spec_image = containers[key]["spec_image"]
+        goes = {"from": spec_image, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
+        if key not in taken_back and carries(spec_image, entry["digest"]):
+            goes = {"to": spec_image, "outcome": "failed"}
+        names = {"workload": key[0], "container": key[1], "time": entry["since"], "message": entry["reason"]}
+        found.append({**names, **goes})
+    return sorted(found, key=lambda entry: entry["time"])
+
+
+def _place(roll: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    return workload_name(roll["workload"]), roll["container"]
 
 
 def is_news(before: Status, after: Status) -> bool:
@@ -84,17 +126,18 @@ def _comparable(status: Status, key: str) -> t.Any:
         # a message may carry a moment's figures, e.g. a time to wait: alone it is no news
         return [{name: item[name] for name in item if name != "message"} for item in value or ()]
     if key == "conditions":
-        kinds = {kind for kind, _value, _reason, _message in _condition_values((), ())}
+        ours = update_conditions.TYPES
         return {
-            x["type"]: (x.get("status"), x.get("reason"), x.get("message")) for x in value or () if x["type"] in kinds
+            x["type"]: (x.get("status"), x.get("reason"), _without_seconds(x.get("message") or ""))
+            for x in value or ()
+            if x["type"] in ours
         }
     return value or None
 
 
-def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
-    """Containers by verdict; all three keys are always there."""
-    found = collections.Counter(verdict.verdict for verdict in verdicts)
-    return {kind: found[kind] for kind in (CURRENT, STALE, UNKNOWN)}
+def _without_seconds(message: str) -> str:
+    """Time that passes is no news."""
+    return re.sub(r"\b[0-9]+ s\b", "", message)
 
 
 def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
@@ -102,13 +145,15 @@ def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
     return (
         bool(judged)
         and not rolled
-        and all(verdict.verdict == CURRENT and not _is_in_progress(container) for container, verdict in judged)
+        and all(verdict.verdict == CURRENT and not _is_in_progress(container, verdict) for container, verdict in judged)
     )
 
 
-def _is_in_progress(container: Container) -> bool:
-    """A roll of ours until it is complete, even one that fails; a rollout of others while it gets on."""
+def _is_in_progress(container: Container, verdict: Verdict) -> bool:
+    """A roll of ours until it has proven itself, even one that fails; a rollout of others while it gets on."""
     rollout = container["rollout"]
+    if verdict.progress:
+        return verdict.progress.state != "steady"
     return not rollout["complete"] and (bool(container["follow"]) or is_under_way(rollout))
 
 
@@ -118,7 +163,8 @@ def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str,
     found = []
     for container, _verdict in judged:
         follow = container["follow"]
-        if not follow:
+        # a way back is no roll, and another Update's is not ours
+        if not follow or follow.get("by") != update["metadata"]["name"] or follow.get("quarantine"):
             continue
         since = last.get("time")
         if follow["at"] > since if since else follow["at"] >= update["metadata"].get("creationTimestamp", ""):
@@ -147,11 +193,6 @@ def _pending(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
     return found
 
 
-def place(container: Container) -> tuple[str, str]:
-    """What tells one container from another: `Kind/name` and the container's name."""
-    return workload_name(container["workload"]), container["container"]
-
-
 def _first_published(judged: Judged) -> Status:
     """The three fields as first published, of the first followed container."""
     if not judged:
@@ -168,35 +209,13 @@ def _first_published(judged: Judged) -> Status:
 
 def _flags(before: Status, judged: Judged, rolled: Rolls) -> dict[str, bool]:
     """`check_id,update`: false,false until a difference is found, true,false while it stands, true,true once rolled."""
-    if standing(judged, rolled) or any(_waits_its_turn(*pair) for pair in judged):
+    if standing(judged, rolled) or any(waits_its_turn(*pair) for pair in judged):
         return {"check_id": True, "update": False}
     if rolled:
         return {"check_id": True, "update": True}
     found = bool(before.get("check_id"))
     settled = found and bool(judged) and all(verdict.verdict == CURRENT for _container, verdict in judged)
     return {"check_id": found, "update": bool(before.get("update")) or settled}
-
-
-def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    return workload_name(entry["workload"]), entry["container"]
-
-
-def standing(judged: Judged, rolled: Rolls) -> Judged:
-    """Differences that nothing was done about: held ones, and those whose roll failed."""
-    done = {_key(roll) for roll in rolled}
-    return [
-        (container, verdict)
-        for container, verdict in judged
-        if verdict.verdict == STALE
-        and verdict.reason != "rollout_in_progress"
-        and not (verdict.rolls and _key(container) in done)
-    ]
-
-
-def _waits_its_turn(container: Container, verdict: Verdict) -> bool:
-    """Held by another rollout: unlike one that is on its way, the spec does not have what was found."""
-    held = verdict.verdict == STALE and verdict.reason == "rollout_in_progress"
-    return held and not carries(container["spec_image"], verdict.candidate or "")
 
 
 def _keep_last_known(before: Status, status: Status, images: list[dict[str, t.Any]]) -> None:
@@ -246,11 +265,6 @@ def _size(value: t.Any) -> int:
     return len(json.dumps(value)) + 2
 
 
-def workload_name(workload: t.Mapping[str, t.Any]) -> str:
-    """`Kind/name`, as kubectl writes it."""
-    return f"{workload['kind']}/{workload['name']}"
-
-
 def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
     return {
         "workload": workload_name(roll["workload"]),
@@ -259,59 +273,3 @@ def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
         "to": roll["to"],
         "time": roll["time"],
     }
-
-
-def _condition_values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
-    open_ones = standing(judged, rolled)
-    held = {place(container) for container, _verdict in open_ones}
-    rolling = [pair for pair in judged if place(pair[0]) not in held and _is_rolling(*pair)]
-    return [_up_to_date(judged, missing), _rolling(rolling), _blocked(open_ones), _reachable(judged)]
-
-
-def _is_rolling(container: Container, verdict: Verdict) -> bool:
-    """Also where the first new Pods run what is published, and old ones are left."""
-    return verdict.verdict == STALE or (bool(container["follow"]) and is_replacing(container["rollout"]))
-
-
-def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> tuple[str, str, str, str]:
-    absent = f"; there is no {_some(missing)}" if missing else ""
-    if not judged:
-        return "UpToDate", "Unknown", "NoWorkload", f"no workload was found to look at{absent}"
-    found = counts(verdict for _container, verdict in judged)
-    message = ", ".join(f"{number} {kind}" for kind, number in found.items() if number) + absent
-    if found[STALE]:
-        return "UpToDate", "False", "Stale", message
-    if found[UNKNOWN]:
-        return "UpToDate", "Unknown", "Unknown", message
-    if missing:
-        return "UpToDate", "Unknown", "TargetNotFound", message
-    return "UpToDate", "True", "Current", message
-
-
-def _rolling(rolling: Judged) -> tuple[str, str, str, str]:
-    if rolling:
-        return "Rolling", "True", "RolloutInProgress", f"rolling: {_names(rolling)}"
-    return "Rolling", "False", "Idle", "no rollout is in progress"
-
-
-def _blocked(open_ones: Judged) -> tuple[str, str, str, str]:
-    if open_ones:
-        reasons = ", ".join(sorted({verdict.reason for _container, verdict in open_ones}))
-        return "RolloutBlocked", "True", "Held", f"held ({reasons}): {_names(open_ones)}"
-    return "RolloutBlocked", "False", "NotHeld", "nothing is held"
-
-
-def _reachable(judged: Judged) -> tuple[str, str, str, str]:
-    missed = [pair for pair in judged if pair[1].reason in _NOT_REACHED]
-    if missed:
-        return "RegistryReachable", "False", "LookupFailed", f"not looked up: {_names(missed)}"
-    return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
-
-
-def _names(judged: Judged) -> str:
-    return _some([f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged])
-
-
-def _some(names: t.Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -9,10 +9,15 @@ import collections
 import dataclasses
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import holds
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
+from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Progress, Rollback
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
     DOCKER_MANIFEST,
     OCI_MANIFEST,
-    normal_platform,
 )
 
 Container = t.Mapping[str, t.Any]
@@ -29,12 +34,15 @@ class Policy:
 
     :ivar stable_for: seconds for which a digest must have been seen before it is rolled
     :ivar max_concurrent: workloads that may be rolling at the same time
+    :ivar has_memory: there is an Update whose status remembers since when a digest is seen
     """
 
     suspended: bool = False
     dry_run: bool = False
     stable_for: int = 0
     max_concurrent: int = 10
+    rollback: Rollback = dataclasses.field(default_factory=Rollback)
+    has_memory: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +52,16 @@ class Verdict:
     :ivar reason: one documented word
     :ivar message: the same for people
     :ivar candidate: top-level digest to roll to; set for every `stale`, held or not
+    :ivar progress: where a roll on trial is
+    :ivar action: what is to be done beside a roll: `roll_back`, `settle` (write down that the trial is over) or nothing
     """
 
     verdict: str
     reason: str
     message: str
     candidate: str | None = None
+    progress: Progress | None = None
+    action: str = ""
 
     @property
     def rolls(self) -> bool:
@@ -102,7 +114,7 @@ def _compare(container: Container, published: Published) -> Verdict:
     pods: collections.Counter[str] = collections.Counter()
     undecided = []
     for item in container["running"]:
-        match = _match(item, published)
+        match = _match(item, container, published)
         pods[match] += item["pods"]
         if match == "undecided":
             undecided.append(item)
@@ -112,7 +124,7 @@ def _compare(container: Container, published: Published) -> Verdict:
         message = f"{pods['other']} of {pods.total()} Pods do not run {candidate}"
         return Verdict(STALE, "mixed_replicas", message, candidate)
     if undecided:
-        return _inconclusive(undecided[0], published)
+        return _inconclusive(undecided[0], container, published)
     if pods["content"]:
         return Verdict(CURRENT, "same_content", f"the Pods run the image that {candidate} describes")
     if pods["index"]:
@@ -127,20 +139,49 @@ def _compare(container: Container, published: Published) -> Verdict:
     return Verdict(CURRENT, "digest_equal", f"the Pods run {candidate}")
 
 
-def _match(item: t.Mapping[str, t.Any], published: Published) -> str:
+def _match(item: t.Mapping[str, t.Any], container: Container, published: Published) -> str:
     """How one running image relates to what is published: `top`, `child`, `index`, `content`, `other`, `undecided`."""
     kind, digest = item["id_kind"], item["digest"]
-    if kind == "manifest":
-        if digest == published["digest"]:
-            return "top"
-        if any(digest == child["digest"] for child in published.get("children") or ()):
-            return "child"
-        if _has_the_same_images(digest, published):
-            return "index"
-        # what cannot be pulled is held anyway, so its children need not be known
-        return "other" if _children_are_known(published) or published.get("pullable") is False else "undecided"
-    # a local ID is the digest of a config: it says nothing about manifests, and a different one may still be the same
-    return "content" if kind == "config" and digest == published.get("config_digest") else "undecided"
+    if kind == "none":
+        return "undecided"
+    if kind == "config":
+        # a local ID is the digest of a config: a different one may still be the same, but what we wrote is known
+        written = _written(container)
+        if digest == published.get("config_digest"):
+            return "content"
+        if written is None:
+            return "undecided"
+        digest = written
+    if digest == published["digest"]:
+        return "top"
+    if any(digest == child["digest"] for child in published.get("children") or ()):
+        return "child"
+    if kind == "manifest" and _is_of_another_name(container["reference"], item["image_id"]):
+        return "undecided"
+    if _has_the_same_images(digest, published):
+        return "index"
+    # what cannot be pulled is held anyway, so its children need not be known
+    return "other" if _children_are_known(published) or published.get("pullable") is False else "undecided"
+
+
+def _written(container: Container) -> str | None:
+    """The digest that the spec has by our hand and the rollout has reached: all Pods of the revision run it."""
+    follow = container["follow"]
+    if not follow or not container["rollout"]["complete"] or container["workload"]["kind"] == "CronJob":
+        return None
+    return follow["digest"] if carries(container["image"], follow["digest"]) else None
+
+
+def _is_of_another_name(reference: str, image_id: str) -> bool:
+    """True where a short name may mean a stranger's image: the Pods run one of that name from somewhere else."""
+    named = references.parse(reference)
+    if reference.startswith(named.domain) or named.domain != references.HUB:
+        return False
+    image = parse_image_id(image_id)
+    try:
+        return image is not None and references.parse(image.repository).name != named.name
+    except StewardError:
+        return True
 
 
 def _has_the_same_images(digest: str, published: Published) -> bool:
@@ -165,7 +206,10 @@ def _compare_written(container: Container, candidate: str) -> Verdict:
     )
 
 
-def _inconclusive(item: t.Mapping[str, t.Any], published: Published) -> Verdict:
+def _inconclusive(item: t.Mapping[str, t.Any], container: Container, published: Published) -> Verdict:
+    if item["id_kind"] == "manifest" and _is_of_another_name(container["reference"], item["image_id"]):
+        message = f"the Pods run {item['image_id']}, which is not what {container['reference']} means"
+        return Verdict(UNKNOWN, "unsupported_image_id", f"{message}; write the registry's host into the reference")
     if item["id_kind"] == "manifest":
         message = f"{item['digest']} may be a child of {published['digest']}, whose children were not read"
         limited = published.get("ratelimit_remaining") is not None
@@ -182,94 +226,25 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
     def held(reason: str, message: str) -> Verdict:
         return dataclasses.replace(verdict, reason=reason, message=message)
 
-    rollout = container["rollout"]
+    candidate = t.cast(str, verdict.candidate)
     if policy.suspended:
         return held("suspended", f"suspended; {verdict.message}")
-    foreign = _foreign(container)
+    foreign = holds.foreign(container)
     if foreign:
         return held("foreign_owner", foreign)
-    if carries(container["spec_image"], t.cast(str, verdict.candidate)):
+    if carries(container["spec_image"], candidate):
         return _already_written(verdict, container)
-    if rollout["paused"]:
-        return held("suspended", f"the Deployment is paused; {verdict.message}")
-    if is_under_way(rollout):
-        return held("rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far")
-    trouble = _pull_trouble(container, published)
-    if trouble:
-        return held("not_pullable", f"{verdict.candidate} {trouble}")
-    seen_for = container.get("seen_for", 0)
-    if seen_for < policy.stable_for:
-        message = f"{verdict.candidate} was seen for {seen_for} of {policy.stable_for} s"
-        return held("unstable", message)
+    found = (
+        holds.refused(container, candidate)
+        or holds.not_now(container["rollout"], verdict.message)
+        or holds.not_pullable(container, published, candidate)
+        or holds.unstable(container, candidate, policy.stable_for, policy.has_memory)
+    )
+    if found:
+        return held(*found)
     if policy.dry_run:
         return held("dry_run", f"dry run; {verdict.message}")
     return verdict
-
-
-def _foreign(container: Container) -> str | None:
-    if container["workload"]["kind"] == "Pod":
-        return "a Pod that no workload controls is not rolled"
-    if container["controller"]:
-        return f"{container['controller']} controls this workload and would undo a change"
-    return None
-
-
-def _pull_trouble(container: Container, published: Published) -> str | None:
-    if published.get("pullable") is False:
-        return f"cannot be pulled: {published.get('pullable_msg')}"
-    lacking = _lacking(container["platforms"], published.get("children") or ())
-    return f"has no image for {lacking}, where Pods run" if lacking else None
-
-
-def _lacking(platforms: t.Iterable[str], children: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    """Those platforms that an index has nothing for; empty where the index does not name platforms."""
-    if not children or not all(child.get("platform") for child in children):
-        return ""
-    known = {_without_variant(child["platform"]) for child in children}
-    return ", ".join(platform for platform in platforms if _without_variant(platform) not in known)
-
-
-def _without_variant(platform: str) -> str:
-    """Nodes do not tell their variant."""
-    return "/".join(normal_platform(platform).split("/")[:2])
-
-
-def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> list[tuple[Container, Verdict]]:
-    """Hold what would make more than `most` workloads roll at the same time; the next passes take it up."""
-    pairs = list(judged)
-    rolling = {_workload(container) for container, _verdict in pairs if _takes_a_place(container)}
-    limited = []
-    for container, verdict in pairs:
-        if verdict.rolls and _workload(container) not in rolling and len(rolling) >= most:
-            message = f"{len(rolling)} workloads are rolling already, and at most {most} may"
-            verdict = dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
-        elif verdict.rolls:
-            rolling.add(_workload(container))
-        limited.append((container, verdict))
-    return limited
-
-
-def _takes_a_place(container: Container) -> bool:
-    """Rolling, or broken by what the tag names now, which must not reach more; one broken otherwise stops no other."""
-    rollout, follow = container["rollout"], container["follow"]
-    is_ours = bool(follow) and follow["digest"] == container.get("published")
-    return is_under_way(rollout) or (is_ours and not rollout["complete"])
-
-
-def is_replacing(rollout: t.Mapping[str, t.Any]) -> bool:
-    """True while Pods of an old revision are left; one that is merely not available is none of them."""
-    return not rollout["complete"] and (
-        rollout["observed"] < rollout["generation"] or rollout["updated"] < rollout["replicas"]
-    )
-
-
-def _workload(container: Container) -> tuple[str, str]:
-    return container["workload"]["kind"], container["workload"]["name"]
-
-
-def carries(image: str, digest: str) -> bool:
-    """True where an image of a spec is pinned to `digest` already."""
-    return image.rpartition("@")[2] == digest
 
 
 def _already_written(verdict: Verdict, container: Container) -> Verdict:
@@ -277,10 +252,8 @@ def _already_written(verdict: Verdict, container: Container) -> Verdict:
     if container["workload"]["kind"] == "CronJob":
         return Verdict(CURRENT, "digest_equal", f"the next Job runs {verdict.candidate}")
     count = sum(item["pods"] for item in container["running"] if item["digest"] != verdict.candidate)
+    if container["rollout"]["complete"] and carries(container["image"], verdict.candidate or ""):
+        message = f"the rollout of {verdict.candidate} is complete, and {count} Pods run something else all the same"
+        return dataclasses.replace(verdict, reason="no_effect", message=f"{message}: a mirror or a webhook gives it")
     message = f"the spec has {verdict.candidate}, {count} Pods do not run it yet"
     return dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
-
-
-def is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
-    """An incomplete rollout is waited for, unless it fails: then a newer image may be what mends it."""
-    return not (rollout["complete"] or rollout["failing"] or rollout["deadline_exceeded"])

@@ -178,8 +178,10 @@ def annotation(**entries: Object) -> dict[str, str]:
     return {"kubesteward.io/follow": json.dumps(entries)}
 
 
-def followed(digest: str, reference: str = IMAGE, origin: str = IMAGE, at: str = "2026-02-01T00:00:00Z") -> Object:
-    return {"reference": reference, "digest": digest, "from": origin, "at": at}
+def followed(
+    digest: str, reference: str = IMAGE, origin: str = IMAGE, at: str = "2026-02-01T00:00:00Z", **more: t.Any
+) -> Object:
+    return {"reference": reference, "digest": digest, "from": origin, "at": at, **more}
 
 
 def inspect(*objects: Object, missing: t.Sequence[snapshot.Target] = (), **policy: t.Any) -> list[Object]:

@@ -70,7 +70,11 @@ class FakeCluster:
         self._version += 1
         stored = copy.deepcopy(item)
         stored["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])] = stored
+        key = (item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])
+        before = self.objects.get(key)
+        if before and before.get("spec") != stored.get("spec"):
+            stored["metadata"]["generation"] = before["metadata"].get("generation", 1) + 1
+        self.objects[key] = stored
 
     def edit(self, kind: str, name: str, change: t.Callable[[Object], t.Any]) -> None:
         """Change an object in place, as somebody else would."""
@@ -203,4 +207,5 @@ def one_pass(
         "missing": seen["missing"],
     }
     options.update(dry_run=params.get("dry_run", False), delete_flag=params.get("delete_flag"))
+    options["rollback"] = params.get("rollback")
     return execution.reconcile(cluster, builders.NAMESPACE, options, check_mode, now)

@@ -45,7 +45,7 @@ def image(cluster, name, kind="Deployment"):
 
 
 def settle(cluster, *names):
-    """What the kubelet does: the Pods run the digest that the spec names."""
+    """What the controllers and the kubelet do: the rollout ends, the Pods run the digest that the spec names."""
     for name in names:
         _name, at_sign, digest = image(cluster, name).rpartition("@")
         if not at_sign:
@@ -53,6 +53,11 @@ def settle(cluster, *names):
 
         def run(pod, digest=digest):
             pod["status"]["containerStatuses"][0]["imageID"] = at(digest)
+
+        def seen(deployment):
+            deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"]
+
+        cluster.edit("Deployment", name, seen)
 
         cluster.edit("Pod", f"pod-{name}", run)
 

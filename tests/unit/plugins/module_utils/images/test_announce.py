@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import announce, status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Verdict
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
@@ -33,8 +34,8 @@ ROLLING = Verdict("stale", "rollout_in_progress", "", I2)
 def told(verdict, before=None, rolled=(), resource="update"):
     """(reason, type, kind it is about) of every Event; `before` is the verdict of the last pass."""
     pair = [({**running(f"{REPOSITORY}@{I1}"), "published": I2}, verdict)]
-    last = status.following(update(), [(pair[0][0], before)], [], NOW) if before else {}
-    found = announce.events(update() if resource else None, last, pair, rolled)
+    last = status.following(update(), Pass([(pair[0][0], before)]), NOW) if before else {}
+    found = announce.events(Pass(pair, list(rolled), update=update() if resource else None), last)
     return [(x["reason"], x["type"], x["about"]["kind"]) for x in found]
 
 
@@ -66,7 +67,7 @@ def test_a_verdict_is_told_once(verdict, expected):
 def test_a_registry_that_fails_for_everything_is_told_in_a_few_events():
     one = {**running(f"{REPOSITORY}@{I1}"), "published": None}
     pair = [({**one, "container": f"c{number}"}, UNKNOWN) for number in range(500)]
-    found = announce.events(update(), {}, pair, [])
+    found = announce.events(Pass(pair, update=update()), {})
     assert len(found) == announce.MOST_NEWS
     assert "481 more containers" in found[-1]["message"]
 
@@ -86,14 +87,14 @@ def test_without_an_update_verdicts_are_not_told():
 
 
 def test_no_workload_is_told_once():
-    found = announce.events(update(), {}, [], [])
+    found = announce.events(Pass(update=update()), {})
     assert [(x["reason"], x["type"]) for x in found] == [("NoWorkload", "Normal")]
-    assert announce.events(update(), status.following(update(), [], [], NOW), [], []) == []
+    assert announce.events(Pass(update=update()), status.following(update(), Pass(), NOW)) == []
 
 
 def test_an_event_as_it_is_posted():
     cluster = FakeCluster()
-    found = announce.events(update(), {}, [], [ROLL])
+    found = announce.events(Pass(rolled=[ROLL], update=update()), {})
     found[1]["message"] = "x" * 5000
     assert announce.post_events(cluster, NAMESPACE, found, NOW) == []
     first, second = cluster.events[:2]
@@ -115,7 +116,7 @@ def test_an_event_as_it_is_posted():
 def test_the_name_of_an_event_is_one_where_the_workloads_is_cut(separator):
     cluster = FakeCluster()
     name = f"{'a' * 199}{separator}{'b' * 20}"
-    found = announce.roll_events([{**ROLL, "workload": {**ROLL["workload"], "name": name}}])
+    found = announce.roll_events(Pass(rolled=[{**ROLL, "workload": {**ROLL["workload"], "name": name}}]))
     announce.post_events(cluster, NAMESPACE, found, NOW)
     assert cluster.events[0]["metadata"]["generateName"] == f"{'a' * 199}."
     assert cluster.events[0]["involvedObject"]["name"] == name
@@ -131,5 +132,7 @@ def test_one_event_that_is_refused_stops_no_other():
             raise ApiError("no", 403)
 
     cluster.before_write = refuse
-    assert announce.post_events(cluster, NAMESPACE, announce.events(update(), {}, [], [ROLL]), NOW) == ["no"]
+    assert announce.post_events(cluster, NAMESPACE, announce.events(Pass(rolled=[ROLL], update=update()), {}), NOW) == [
+        "no"
+    ]
     assert len(cluster.events) == 2

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, report
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, judge, report
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.plugins.modules import image_rollout, pod_image_id
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
@@ -173,13 +174,13 @@ def test_entries_are_matched_by_reference_and_secrets():
     found = pod_image_id.run({"namespace": NAMESPACE, "workloads": TARGETS[:1]}, cluster_of("a"))["containers"]
     secret = [{"namespace": NAMESPACE, "name": "x"}]
     entries = [published(I2, children=(), pull_secrets=secret), published(I1, children=(), pull_secrets=[])]
-    judged = execution.judge(found, entries, execution.Policy())
+    judged = judge.judge(found, entries, Policy())
     assert (judged[0][1].verdict, judged[0][0]["published"]) == ("current", I1)
-    judged = execution.judge([{**found[0], "pull_secrets": secret}], entries, execution.Policy())
+    judged = judge.judge([{**found[0], "pull_secrets": secret}], entries, Policy())
     assert judged[0][1].verdict == "stale"
     # a caller may have looked the reference up without secrets
-    assert execution.judge(found, entries[:1], execution.Policy())[0][1].verdict == "stale"
-    assert execution.judge(found, [], execution.Policy())[0][1].reason == "waiting"
+    assert judge.judge(found, entries[:1], Policy())[0][1].verdict == "stale"
+    assert judge.judge(found, [], Policy())[0][1].reason == "waiting"
 
 
 def test_a_dry_run_holds_every_roll():

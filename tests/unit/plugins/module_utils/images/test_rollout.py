@@ -40,7 +40,7 @@ def stale(digest=I2):
 
 def planned(*objects, names=("app",), digest=I2):
     """The roll of these containers of the objects."""
-    (roll,) = rollout.plan([(x, stale(digest)) for x in inspect(*objects) if x["container"] in names])
+    (roll,) = rollout.plan([(x, stale(digest)) for x in inspect(*objects) if x["container"] in names], NOW)
     return roll
 
 
@@ -77,15 +77,17 @@ def test_only_the_image_and_one_annotation_change(kind, annotations):
     live = workload(kind, containers=[container("helper", OTHER), container()])
     if annotations is not None:
         live["metadata"]["annotations"] = annotations
-    after = patched(live, rollout.patch(planned(live), live, NOW))
+    after = patched(live, rollout.patch(planned(live), live))
     assert images(after) == {"helper": OTHER, "app": TARGET}
     assert without_our_changes(after) == without_our_changes(live)
-    assert follow.read(after)["app"] == follow.Follow(IMAGE, I2, IMAGE, NOW)
+    memory = follow.read(after)["app"]
+    assert (memory.reference, memory.digest, memory.origin, memory.at) == (IMAGE, I2, IMAGE, NOW)
+    assert memory.trial is (kind != "CronJob")
 
 
 def test_J3_the_image_becomes_a_digest_of_its_repository():
     live = workload()
-    after = patched(live, rollout.patch(planned(live), live, NOW))
+    after = patched(live, rollout.patch(planned(live), live))
     assert images(after) == {"app": TARGET}
     assert running.pod_template(after)["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
 
@@ -101,7 +103,7 @@ def test_J3_the_image_becomes_a_digest_of_its_repository():
 )
 def test_what_is_written_is_the_full_name_at_the_digest(image, written):
     live = workload(containers=[container(image=image)])
-    after = patched(live, rollout.patch(planned(live), live, NOW))
+    after = patched(live, rollout.patch(planned(live), live))
     assert images(after) == {"app": written}
     # the tag as it was written is what is followed from now on
     assert follow.read(after)["app"].reference == image
@@ -109,33 +111,36 @@ def test_what_is_written_is_the_full_name_at_the_digest(image, written):
 
 def test_the_next_roll_still_follows_the_first_tag():
     live = workload()
-    first = patched(live, rollout.patch(planned(live), live, NOW))
+    first = patched(live, rollout.patch(planned(live), live))
     third = sha("index 3")
-    second = patched(first, rollout.patch(planned(first, digest=third), first, "2026-03-02T00:00:00Z"))
-    assert follow.read(second)["app"] == follow.Follow(IMAGE, third, TARGET, "2026-03-02T00:00:00Z")
+    second = patched(first, rollout.patch(planned(first, digest=third), first))
+    memory = follow.read(second)["app"]
+    assert (memory.reference, memory.digest, memory.origin) == (IMAGE, third, TARGET)
+    # the second digest has not proven itself when the third one comes
+    assert (memory.back, memory.left) == (follow.read(first)["app"].back, (I2,))
     assert images(second) == {"app": f"{REPOSITORY}@{third}"}
 
 
 def test_J11_a_sidecar_survives_whole():
     init = [container("prepare", OTHER), container("proxy", IMAGE, restartPolicy="Always", resources={"x": "1"})]
     live = workload(init=init)
-    after = patched(live, rollout.patch(planned(live, names=("proxy",)), live, NOW))
+    after = patched(live, rollout.patch(planned(live, names=("proxy",)), live))
     assert running.pod_template(after)["spec"]["initContainers"] == [init[0], {**init[1], "image": TARGET}]
     assert without_our_changes(after, ("proxy",)) == without_our_changes(live, ("proxy",))
 
 
 def test_several_containers_of_one_object_are_one_patch():
     live = workload(containers=[container(), container("b")], init=[container("c")])
-    rolls = rollout.plan([(x, stale()) for x in inspect(live)])
+    rolls = rollout.plan([(x, stale()) for x in inspect(live)], NOW)
     assert len(rolls) == 1
-    after = patched(live, rollout.patch(rolls[0], live, NOW))
+    after = patched(live, rollout.patch(rolls[0], live))
     assert images(after) == dict.fromkeys(("app", "b", "c"), TARGET)
     assert sorted(follow.read(after)) == ["app", "b", "c"]
 
 
 def test_each_object_has_its_own_patch():
     found = inspect(workload(name="a"), workload("StatefulSet", "a"), workload(name="b"))
-    rolls = rollout.plan([(x, stale()) for x in found])
+    rolls = rollout.plan([(x, stale()) for x in found], NOW)
     seen = [(roll.owner["kind"], roll.owner["name"], len(roll.changes)) for roll in rolls]
     assert sorted(seen) == [("Deployment", "a", 1), ("Deployment", "b", 1), ("StatefulSet", "a", 1)]
 
@@ -143,7 +148,7 @@ def test_each_object_has_its_own_patch():
 @pytest.mark.parametrize("reason", ["dry_run", "suspended", "not_pullable", "rollout_in_progress", "foreign_owner"])
 def test_what_is_held_is_not_planned(reason):
     (found,) = inspect(workload())
-    assert rollout.plan([(found, verdict.Verdict("stale", reason, "", I2))]) == []
+    assert rollout.plan([(found, verdict.Verdict("stale", reason, "", I2))], NOW) == []
 
 
 def test_a_start_is_patched_and_not_its_deployment():
@@ -154,7 +159,7 @@ def test_a_start_is_patched_and_not_its_deployment():
         "name": "start-sample",
         "api_version": "install.sios.nginx.testing/v1",
     }
-    after = patched(resource, rollout.patch(roll, resource, NOW))
+    after = patched(resource, rollout.patch(roll, resource))
     assert after["spec"] == {**resource["spec"], "image": TARGET}
     assert without_our_changes(after) == without_our_changes(resource)
     assert follow.read(after)["nginx-sample"].reference == IMAGE
@@ -168,7 +173,7 @@ def test_J10_containers_that_others_add_to_a_start_are_followed_by_their_own_ima
     assert found["proxy"]["reference"] == OTHER
     roll = planned(resource, live, names=("proxy",))
     assert roll.owner["kind"] == "Deployment"
-    after = patched(live, rollout.patch(roll, live, NOW))
+    after = patched(live, rollout.patch(roll, live))
     assert images(after) == {"nginx-sample": IMAGE, "proxy": f"registry.example/shop/helper@{I2}"}
 
 
@@ -199,8 +204,8 @@ def test_an_edit_before_or_after_our_read_is_never_overwritten(change, same_imag
     roll = planned(live)
     edited = copy.deepcopy(live)
     change(edited)
-    assert rollout.patch(roll, edited, NOW) is None
-    operations = rollout.patch(roll, live, NOW)
+    assert rollout.patch(roll, edited) is None
+    operations = rollout.patch(roll, live)
     with pytest.raises(jsonpatch.JsonPatchException):
         jsonpatch.apply_patch(edited, operations)
 
@@ -210,9 +215,9 @@ def test_an_edit_of_one_of_two_containers_stops_both():
     roll = planned(live, names=("app", "b"))
     edited = copy.deepcopy(live)
     running.pod_template(edited)["spec"]["containers"][1]["image"] = OTHER
-    assert rollout.patch(roll, edited, NOW) is None
+    assert rollout.patch(roll, edited) is None
     with pytest.raises(jsonpatch.JsonPatchTestFailed):
-        jsonpatch.apply_patch(edited, rollout.patch(roll, live, NOW))
+        jsonpatch.apply_patch(edited, rollout.patch(roll, live))
 
 
 @pytest.mark.parametrize("before", [None, {"other": "x"}, annotation(app=followed(I1))])
@@ -220,7 +225,7 @@ def test_what_another_pass_remembers_meanwhile_is_not_lost(before):
     live = workload(containers=[container(), container("b", OTHER)])
     if before:
         live["metadata"]["annotations"] = before
-    operations = rollout.patch(planned(live), live, NOW)
+    operations = rollout.patch(planned(live), live)
     edited = copy.deepcopy(live)
     edited["metadata"]["annotations"] = {**(before or {}), **annotation(b=followed(P1, OTHER))}
     edited["metadata"]["resourceVersion"] = "1000000"
@@ -230,14 +235,14 @@ def test_what_another_pass_remembers_meanwhile_is_not_lost(before):
 
 def test_the_memory_of_other_containers_is_kept_and_damage_is_not():
     live = workload(annotations={follow.ANNOTATION: json.dumps({"b": followed(P1, OTHER), "c": {"digest": 1}})})
-    after = patched(live, rollout.patch(planned(live), live, NOW))
+    after = patched(live, rollout.patch(planned(live), live))
     assert sorted(json.loads(after["metadata"]["annotations"][follow.ANNOTATION])) == ["app", "b"]
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "null"])
 def test_a_damaged_annotation_is_replaced(text):
     live = workload(annotations={follow.ANNOTATION: text, "kept": "x"})
-    after = patched(live, rollout.patch(planned(live), live, NOW))
+    after = patched(live, rollout.patch(planned(live), live))
     assert follow.read(after)["app"].digest == I2
     assert after["metadata"]["annotations"]["kept"] == "x"
 
@@ -251,7 +256,7 @@ def released(live, paths=None):
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "CronJob"])
 def test_release_undoes_a_roll(kind):
     live = workload(kind, annotations={"kept": "x"})
-    assert released(patched(live, rollout.patch(planned(live), live, NOW))) == live
+    assert released(patched(live, rollout.patch(planned(live), live))) == live
 
 
 def test_release_of_a_start():
@@ -277,7 +282,7 @@ def test_a_plan_goes_to_the_top_level_digest():
     found = inspect(workload())[0]
     entry = published(I2, children=(sha("a"), sha("b")), platform_digest=sha("a"))
     found = {**found, "running": [{"image_id": "x", "digest": I1, "id_kind": "manifest", "pods": 1, "ready": 1}]}
-    (roll,) = rollout.plan([(found, verdict.decide(found, entry))])
+    (roll,) = rollout.plan([(found, verdict.decide(found, entry))], NOW)
     assert roll.changes[0].after == TARGET
 
 

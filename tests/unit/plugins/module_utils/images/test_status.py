@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Verdict
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
@@ -59,7 +60,7 @@ def rolls(pairs):
 
 def following(*verdicts, before=None, rolled=None, now=NOW):
     pairs = judged(*verdicts)
-    found = status.following(update(status=before), pairs, rolls(pairs) if rolled is None else rolled, now)
+    found = status.following(update(status=before), Pass(pairs, rolls(pairs) if rolled is None else rolled), now)
     jsonschema.Draft202012Validator(status_schema()).validate({**found, "lastCheckTime": now})
     return found
 
@@ -100,20 +101,21 @@ def test_a_roll_that_failed_leaves_the_difference_open():
 
 def test_a_roll_of_an_earlier_pass_does_not_hide_one_that_fails_now():
     owner = workload(name="killed", containers=[container(image=at(I2))])
-    owner["metadata"]["annotations"] = annotation(app=followed(I2))
+    owner["metadata"]["annotations"] = annotation(app=followed(I2, by="update-sample"))
     one, between = pod_of(owner, at(I1))
     unrecorded = (inspect(owner, one, *between)[0], ROLLING)
-    found = status.following(update(), [unrecorded, *judged(STALE)], [], NOW)
+    found = status.following(update(), Pass([unrecorded, *judged(STALE)]), NOW)
     assert (found["check_id"], found["update"]) == OPEN
     assert found["lastRoll"]["workload"] == "Deployment/killed"
 
 
 def test_rolls_from_before_the_update_are_not_its_own():
     owner = workload(
-        containers=[container(image=at(I2))], annotations=annotation(app=followed(I2, at="2025-01-01T00:00:00Z"))
+        containers=[container(image=at(I2))],
+        annotations=annotation(app=followed(I2, at="2025-01-01T00:00:00Z", by="update-sample")),
     )
     one, between = pod_of(owner, at(I2))
-    found = status.following(update(), [(inspect(owner, one, *between)[0], CURRENT)], [], NOW)
+    found = status.following(update(), Pass([(inspect(owner, one, *between)[0], CURRENT)]), NOW)
     assert "lastRoll" not in found
     assert (found["check_id"], found["history"]) == (False, [])
 
@@ -126,8 +128,8 @@ def test_the_three_fields_as_first_published():
 def test_the_three_fields_are_those_of_the_first_followed_container():
     pinned = running(at(I2), image=at(I2), name="pinned")
     pairs = [({**pinned, "published": None}, Verdict("current", "pinned", "")), *judged(CURRENT)]
-    assert status.following(update(), pairs, [], NOW)["run_id"] == at(I1)
-    assert status.following(update(), pairs[:1], [], NOW)["run_id"] == at(I2)
+    assert status.following(update(), Pass(pairs), NOW)["run_id"] == at(I1)
+    assert status.following(update(), Pass(pairs[:1]), NOW)["run_id"] == at(I2)
 
 
 def test_without_a_workload_the_status_is_about_none():
@@ -162,6 +164,8 @@ def test_the_conditions(verdicts, up_to_date, rolling, blocked, reachable):
         "Rolling": rolling,
         "RolloutBlocked": blocked,
         "RegistryReachable": reachable,
+        "RolloutDidNotTakeEffect": "False",
+        "RunningDigestGone": "False",
     }
 
 
@@ -183,7 +187,7 @@ def test_times_of_conditions_are_kept_until_their_status_changes():
     after = following(CURRENT, before=before, now=LATER)
     assert after["conditions"] == before["conditions"]
     changed = {x["type"]: x["lastTransitionTime"] for x in following(HELD, before=before, now=LATER)["conditions"]}
-    assert changed == {"UpToDate": LATER, "Rolling": NOW, "RolloutBlocked": LATER, "RegistryReachable": NOW}
+    assert {kind for kind, time in changed.items() if time == LATER} == {"UpToDate", "RolloutBlocked"}
 
 
 @pytest.mark.parametrize("verdicts", [(CURRENT,), (HELD, UNKNOWN), (ROLLING,), ()])
@@ -217,9 +221,9 @@ def test_another_verdict_or_reason_is_news(verdict):
 
 def test_a_new_generation_is_news():
     resource = update()
-    before = status.following(resource, judged(CURRENT), [], NOW)
+    before = status.following(resource, Pass(judged(CURRENT)), NOW)
     resource["metadata"]["generation"] = 2
-    after = status.following({**resource, "status": before}, judged(CURRENT), [], NOW)
+    after = status.following({**resource, "status": before}, Pass(judged(CURRENT)), NOW)
     assert after["observedGeneration"] == 2
     assert status.is_news(before, after)
 
@@ -244,17 +248,17 @@ def test_the_status_of_very_many_containers_fits_into_etcd(most, message, kept, 
         ({**container, "workload": {**container["workload"], "name": f"workload-{number:05}"}}, verdict)
         for number, verdict in enumerate(verdicts)
     ]
-    found = status.following(update(), pairs, [], NOW)
+    found = status.following(update(), Pass(pairs), NOW)
     assert len(json.dumps(found)) < 1.2e6
     assert sum(found["counts"].values()) == most
     assert (len(found["images"]), "message" in found["images"][0]) == (kept, told)
     assert len([image for image in found["images"] if image["verdict"] == "unknown"]) == most / 10
-    assert not status.is_news(found, status.following(update(status=found), pairs, [], LATER))
+    assert not status.is_news(found, status.following(update(status=found), Pass(pairs), LATER))
 
 
 def test_not_even_what_is_held_makes_a_status_too_large():
     container = judged(UNKNOWN)[0][0]
-    found = status.following(update(), [(container, UNKNOWN)] * 5000, [], NOW)
+    found = status.following(update(), Pass([(container, UNKNOWN)] * 5000), NOW)
     assert 1000 < len(found["images"]) < 5000
     assert len(json.dumps(found)) < 1.2e6
 
@@ -268,11 +272,11 @@ def test_I11_the_last_known_digest_is_kept_and_since_when_it_is_old():
     before = following(CURRENT)
     silent = Verdict("unknown", "unreachable", "no answer")
     pairs = [({**container, "published": None}, silent) for container, _verdict in judged(silent)]
-    after = status.following(update(status=before), pairs, [], LATER)
+    after = status.following(update(status=before), Pass(pairs), LATER)
     assert after["registory_id"] == before["registory_id"] == I2
     assert [image["published"] for image in after["images"]] == [I2]
     condition = next(x for x in after["conditions"] if x["type"] == "RegistryReachable")
     assert (condition["status"], condition["lastTransitionTime"]) == ("False", LATER)
-    later = status.following(update(status=after), pairs, [], "2026-03-03T00:00:00Z")
+    later = status.following(update(status=after), Pass(pairs), "2026-03-03T00:00:00Z")
     assert not status.is_news(after, later)
     assert later["images"][0]["published"] == I2

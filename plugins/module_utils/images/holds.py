@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What speaks against a roll, each with its documented word and a sentence for people. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import RETRY
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_under_way
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import normal_platform
+
+Container = t.Mapping[str, t.Any]
+#: reason and message, or None where nothing speaks against it
+Hold = tuple[str, str] | None
+
+#: seconds for which a digest that was left must be seen again: a cache may serve an old one for a while
+RETURNING = 600
+
+
+def foreign(container: Container) -> str | None:
+    """Why a workload is nothing to roll, whatever its image."""
+    if container["workload"]["kind"] == "Pod":
+        return "a Pod that no workload controls is not rolled"
+    if container["controller"]:
+        return f"{container['controller']} controls this workload and would undo a change"
+    return None
+
+
+def refused(container: Container, candidate: str) -> Hold:
+    """Experience, or a person, speaks against a digest; the annotation `kubesteward.io/retry` overrules both."""
+    if container["retry"] == candidate:
+        return None
+    again = f"to try it all the same: {_again(container, candidate)}"
+    for memory in _memories(container):
+        failed = memory.get("quarantine")
+        if failed and failed["digest"] == candidate:
+            return "quarantined", f"{candidate} failed at {failed['at']} ({failed['reason']}); {again}"
+    undone = container["undone"]
+    if not undone:
+        return None
+    by = f" by {undone['manager']}" if undone["manager"] else ""
+    if undone["how"] == "tag":
+        if undone.get("answered"):
+            return "reverted", f"the tag was put back{by} again and again; stop that, or {again}"
+        return None
+    if undone["digest"] == candidate:
+        message = f"{candidate} was rolled at {undone['at']}, and an earlier image was put back{by}"
+        return "rolled_back_by_hand", f"{message}; held until the tag names another digest; {again}"
+    return None
+
+
+def _memories(container: Container) -> list[t.Mapping[str, t.Any]]:
+    return [container[key] for key in ("follow", "undone") if container[key]]
+
+
+def _again(container: Container, candidate: str) -> str:
+    owner = container["workload"]["owner"] or container["workload"]
+    return f"kubectl annotate {owner['kind'].lower()} {owner['name']} {RETRY}={candidate}"
+
+
+def not_now(rollout: t.Mapping[str, t.Any], message: str) -> Hold:
+    """An earlier rollout has to end first."""
+    if rollout["paused"]:
+        return "suspended", f"the Deployment is paused; {message}"
+    if is_under_way(rollout):
+        return "rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far"
+    return None
+
+
+def unstable(container: Container, candidate: str, stable_for: int, has_memory: bool) -> Hold:
+    """What is missing to the time for which a candidate must have been seen.
+
+    :param stable_for: seconds that are asked for
+    :param has_memory: there is an Update whose status remembers since when a digest is seen
+    """
+    left = [digest for memory in _memories(container) for digest in memory.get("left") or ()]
+    returns = candidate in left and container["retry"] != candidate
+    needed = max(stable_for, RETURNING) if returns else stable_for
+    seen_for = container.get("seen_for", 0)
+    if seen_for >= needed:
+        return None
+    message = f"{candidate} was seen for {seen_for} of {needed} s"
+    if returns:
+        message += "; it was left before, and a cache may serve an old digest for a while"
+    if not has_memory:
+        message += f"; only an Update remembers that; without one: {_again(container, candidate)}"
+    return "unstable", message
+
+
+def not_pullable(container: Container, published: t.Mapping[str, t.Any], candidate: str) -> Hold:
+    """The nodes could not pull it, or would find no image for their platform in it."""
+    if published.get("pullable") is False:
+        return "not_pullable", f"{candidate} cannot be pulled: {published.get('pullable_msg')}"
+    lacking = _lacking(container["platforms"], published.get("children") or ())
+    return ("not_pullable", f"{candidate} has no image for {lacking}, where Pods run") if lacking else None
+
+
+def _lacking(platforms: t.Iterable[str], children: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Those platforms that an index has nothing for; empty where the index does not name platforms."""
+    if not children or not all(child.get("platform") for child in children):
+        return ""
+    known = {_without_variant(child["platform"]) for child in children}
+    return ", ".join(platform for platform in platforms if _without_variant(platform) not in known)
+
+
+def _without_variant(platform: str) -> str:
+    """Nodes do not tell their variant."""
+    return "/".join(normal_platform(platform).split("/")[:2])

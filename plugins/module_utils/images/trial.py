@@ -1,0 +1,230 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""After a roll: does the new image work? Pure.
+
+A roll is on trial until the rollout is complete and every new Pod has run steadily for a while. Neither "available" nor
+the new image ID is proof: a container that dies after a second has both for a moment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions
+from ansible_collections.kubesteward.core.plugins.module_utils.images import running
+
+Object = t.Mapping[str, t.Any]
+
+#: seconds that the new containers must run without a restart
+STEADY = 60
+#: seconds for which a Pod may wait for a node before that is told: an autoscaler needs a moment
+PATIENCE = 60
+#: Pods that are named
+_MOST = 20
+#: the registry or the way to it is at fault, where it does not answer us either
+_PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Rollback:
+    """What is done about a roll that fails.
+
+    :ivar enabled: put the previous image back
+    :ivar deadline: seconds that a new Pod has to pull, start and pass its probe
+    """
+
+    enabled: bool = True
+    deadline: int = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Where a roll on trial is.
+
+    :ivar state: `under_way`, `steady` (the trial is over), `failed`, or `blocked` by something that is not the image
+    :ivar reason: one word for a condition, where it failed or is blocked
+    :ivar message: the same for people
+    """
+
+    state: str
+    reason: str = ""
+    message: str = ""
+
+
+def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> dict[str, t.Any]:
+    """What the new Pods of a workload tell about one container.
+
+    :param live: the live Pods of the current revision
+    :param kind: the container's type, `container`, `init` or `sidecar`
+    :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run), `troubled`
+        [{`pod`, `uid`, `reason`, `since`}], `unscheduled` (of the same shape), `obstacle` {`reason`, `message`},
+        `ordered` (an ordered StatefulSet)
+    """
+    starts: list[str | None] = []
+    troubled, unscheduled = [], []
+    for pod in live:
+        meta = pod["metadata"]
+        who = {"pod": meta["name"], "uid": meta["uid"], "since": meta.get("creationTimestamp", "")}
+        why = _unscheduled(pod)
+        if why:
+            unscheduled.append({**who, "reason": why})
+        entry = next(running.container_statuses(pod, name), None) or {}
+        trouble = _trouble(entry, kind)
+        if trouble:
+            troubled.append({**who, "reason": trouble})
+        starts.append(None if trouble else _started(entry, kind))
+    return {
+        "pods": len(starts),
+        "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
+        "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
+        "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
+        "obstacle": _obstacle(workload),
+        "ordered": is_ordered(workload),
+    }
+
+
+def _unscheduled(pod: Object) -> str:
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return condition.get("message") or condition.get("reason") or "is not scheduled"
+    return ""
+
+
+def _trouble(entry: Object, kind: str) -> str:
+    """Why a container does not do its work, as far as its image may be the cause; empty where it does."""
+    state = entry.get("state") or {}
+    waiting = (state.get("waiting") or {}).get("reason", "")
+    if waiting:
+        return waiting if waiting in running.FAILING else ""
+    ended = state.get("terminated")
+    if ended:
+        is_done = kind == "init" and ended.get("exitCode") == 0
+        return "" if is_done else f"ended with exit code {ended.get('exitCode')}"
+    if not state.get("running"):
+        return ""
+    if kind == "init":
+        return "does not end"
+    return "" if entry.get("ready") else "is not ready"
+
+
+def _started(entry: Object, kind: str) -> str | None:
+    state = entry.get("state") or {}
+    if kind == "init":
+        return (state.get("terminated") or {}).get("finishedAt")
+    return (state.get("running") or {}).get("startedAt")
+
+
+def _obstacle(workload: Object) -> dict[str, str] | None:
+    """What keeps a rollout from going on, whatever the image."""
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            reason = "QuotaExceeded" if "quota" in condition.get("message", "") else "ReplicaFailure"
+            return {"reason": reason, "message": condition.get("message", "")[:512]}
+    if spec.get("paused"):
+        return {"reason": "Paused", "message": "the Deployment is paused"}
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return {"reason": "OnDelete", "message": "new Pods come only where somebody deletes the old ones (OnDelete)"}
+    partition = (strategy.get("rollingUpdate") or {}).get("partition")
+    if partition:
+        return {"reason": "Partition", "message": f"Pods below ordinal {partition} keep the old revision (partition)"}
+    return None
+
+
+def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: bool = True) -> Progress:
+    """Where the roll of one container is.
+
+    :param container: an entry of pod_image_id with `trial`, `rollout` and `follow`
+    :param now: `2006-01-02T15:04:05Z`
+    :param deadline: seconds that a new Pod has
+    :param answers: the registry answered in this pass: where it does not, a Pod that cannot pull proves nothing
+    """
+    trial, rollout = container["trial"], container["rollout"]
+    if rollout["observed"] < rollout["generation"] or rollout["desired"] == 0:
+        return Progress("under_way")
+    # a StatefulSet that goes back to an earlier template may have Pods that are older than the roll
+    overdue = [(x, age(max(x["since"], container["follow"]["at"]), now)) for x in trial["troubled"]]
+    first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))
+    if first and seconds >= deadline:
+        message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
+        if not answers and first["reason"] in _PULLING:
+            return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
+        return Progress("failed", "RolloutFailed", message)
+    if rollout["complete"] and trial["pods"]:
+        since = trial["steady_since"]
+        return Progress("steady" if since and age(since, now) >= STEADY else "under_way")
+    return _waiting_for(container, now, deadline)
+
+
+def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:
+    trial, rollout = container["trial"], container["rollout"]
+    if trial["obstacle"]:
+        return Progress("blocked", trial["obstacle"]["reason"], trial["obstacle"]["message"])
+    waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= PATIENCE]
+    if waiting:
+        return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
+    others = [x for x in rollout["failing"] if x["container"] != container["container"]]
+    if others and not trial["troubled"]:
+        other = others[0]
+        return Progress(
+            "blocked", "OtherContainer", f"Pod {other['pod']}: container {other['container']}: {other['reason']}"
+        )
+    if not trial["troubled"] and age(container["follow"]["at"], now) >= deadline:
+        message = f"{rollout['updated']} of {rollout['desired']} Pods are updated after {deadline} s"
+        return Progress("blocked", "NoProgress", message)
+    return Progress("under_way")
+
+
+def age(since: str, now: str) -> int:
+    """Seconds from one time to another; 0 where `since` is none."""
+    try:
+        return int((conditions.moment(now) - conditions.moment(since)).total_seconds())
+    except ValueError:
+        return 0
+
+
+def stuck_pods(workload: Object, pods: t.Iterable[Object], left: t.Container[str], failed: str | None) -> list[Object]:
+    """Pods that stand in the way of an ordered StatefulSet: broken ones of an old revision with a digest of ours.
+
+    The controller waits until they are ready, which they never will be.
+
+    :param left: digests that were left
+    :param failed: the one in quarantine: of this one even a Pod that is merely not ready is broken
+    :returns: [{`name`, `uid`}]
+    """
+    if not is_ordered(workload):
+        return []
+    current = (workload.get("status") or {}).get("updateRevision")
+    return [
+        {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        for pod in pods
+        if running.revision_hash(pod) != current
+        and not pod["metadata"].get("deletionTimestamp")
+        and any(_is_broken(pod, container, left, failed) for container in running.template_containers(pod))
+    ]
+
+
+def is_ordered(workload: Object) -> bool:
+    """True for a StatefulSet that replaces its Pods one after the other."""
+    return workload["kind"] == "StatefulSet" and workload["spec"].get("podManagementPolicy") != "Parallel"
+
+
+def _is_broken(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> bool:
+    digest = container["image"].rpartition("@")[2]
+    trouble = _trouble(next(running.container_statuses(pod, container["name"]), None) or {}, container["type"])
+    return bool(trouble) and (digest == failed or (digest in left and trouble in running.FAILING))
+
+
+def is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
+    """An incomplete rollout is waited for, unless it fails: then a newer image may be what mends it."""
+    return not (rollout["complete"] or rollout["failing"] or rollout["deadline_exceeded"])
+
+
+def is_replacing(rollout: t.Mapping[str, t.Any]) -> bool:
+    """True while Pods of an old revision are left; one that is merely not available is none of them."""
+    return not rollout["complete"] and (
+        rollout["observed"] < rollout["generation"] or rollout["updated"] < rollout["replicas"]
+    )

@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The conditions of an Update: what a pass means for people and for `kubectl wait`. Pure."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_replacing
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+
+Container = t.Mapping[str, t.Any]
+Judged = t.Sequence[tuple[Container, Verdict]]
+Rolls = t.Sequence[t.Mapping[str, t.Any]]
+Condition = tuple[str, str, str, str]
+
+TYPES = ("UpToDate", "Rolling", "RolloutBlocked", "RegistryReachable", "RolloutDidNotTakeEffect", "RunningDigestGone")
+#: reasons that say something about the way to the registry
+_NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
+
+
+def workload_name(workload: t.Mapping[str, t.Any]) -> str:
+    """`Kind/name`, as kubectl writes it."""
+    return f"{workload['kind']}/{workload['name']}"
+
+
+def place(container: Container) -> tuple[str, str]:
+    """What tells one container from another: `Kind/name` and the container's name."""
+    return workload_name(container["workload"]), container["container"]
+
+
+def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
+    """Containers by verdict; all three keys are always there."""
+    found = collections.Counter(verdict.verdict for verdict in verdicts)
+    return {kind: found[kind] for kind in (CURRENT, STALE, UNKNOWN)}
+
+
+def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    return workload_name(entry["workload"]), entry["container"]
+
+
+def standing(judged: Judged, rolled: Rolls) -> Judged:
+    """Differences that nothing was done about: held ones, and those whose roll failed."""
+    done = {_key(roll) for roll in rolled}
+    return [
+        (container, verdict)
+        for container, verdict in judged
+        if verdict.verdict == STALE
+        and verdict.reason != "rollout_in_progress"
+        and not (verdict.rolls and _key(container) in done)
+    ]
+
+
+def waits_its_turn(container: Container, verdict: Verdict) -> bool:
+    """Held by another rollout: unlike one that is on its way, the spec does not have what was found."""
+    held = verdict.verdict == STALE and verdict.reason == "rollout_in_progress"
+    return held and not carries(container["spec_image"], verdict.candidate or "")
+
+
+def values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list[Condition]:
+    """(type, status, reason, message) of every condition, all of them in every pass.
+
+    :param rolled: the rolls carried out, {`workload`, `container`}
+    :param missing: workloads that were asked for by name and do not exist
+    """
+    open_ones = standing(judged, rolled)
+    held = {place(container) for container, _verdict in open_ones}
+    rolling = [pair for pair in judged if place(pair[0]) not in held and _is_rolling(*pair)]
+    return [
+        _up_to_date(judged, missing),
+        _rolling(rolling),
+        _blocked(open_ones, judged),
+        _reachable(judged),
+        _no_effect(judged),
+        _gone(judged),
+    ]
+
+
+def _is_rolling(container: Container, verdict: Verdict) -> bool:
+    """Also where the first new Pods run what is published, and old ones are left, or a roll is on trial."""
+    if verdict.progress:
+        return verdict.progress.state == "under_way"
+    return verdict.verdict == STALE or (bool(container["follow"]) and is_replacing(container["rollout"]))
+
+
+def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> Condition:
+    absent = f"; there is no {_some(missing)}" if missing else ""
+    if not judged:
+        return "UpToDate", "Unknown", "NoWorkload", f"no workload was found to look at{absent}"
+    found = counts(verdict for _container, verdict in judged)
+    message = ", ".join(f"{number} {kind}" for kind, number in found.items() if number) + absent
+    if found[STALE]:
+        return "UpToDate", "False", "Stale", message
+    if found[UNKNOWN]:
+        return "UpToDate", "Unknown", "Unknown", message
+    if missing:
+        return "UpToDate", "Unknown", "TargetNotFound", message
+    return "UpToDate", "True", "Current", message
+
+
+def _rolling(rolling: Judged) -> Condition:
+    if rolling:
+        return "Rolling", "True", "RolloutInProgress", f"rolling: {_names(rolling)}"
+    return "Rolling", "False", "Idle", "no rollout is in progress"
+
+
+def _blocked(open_ones: Judged, judged: Judged) -> Condition:
+    stopped = [(c, v.progress) for c, v in judged if v.progress and v.progress.state in ("blocked", "failed")]
+    parts = []
+    if open_ones:
+        reasons = ", ".join(sorted({verdict.reason for _container, verdict in open_ones}))
+        parts.append(f"held ({reasons}): {_names(open_ones)}")
+    held = {place(container) for container, _verdict in open_ones}
+    stopped = [pair for pair in stopped if place(pair[0]) not in held]
+    if stopped:
+        # seconds that pass are no news
+        parts.append(_some([f"{' '.join(place(c))}: {progress.message}" for c, progress in stopped]))
+    if not parts:
+        return "RolloutBlocked", "False", "NotHeld", "nothing is held"
+    return "RolloutBlocked", "True", stopped[0][1].reason if stopped else "Held", "; ".join(parts)
+
+
+def _reachable(judged: Judged) -> Condition:
+    missed = [pair for pair in judged if pair[1].reason in _NOT_REACHED]
+    if missed:
+        return "RegistryReachable", "False", "LookupFailed", f"not looked up: {_names(missed)}"
+    return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
+
+
+def _no_effect(judged: Judged) -> Condition:
+    found = [pair for pair in judged if pair[1].reason == "no_effect"]
+    if found:
+        return "RolloutDidNotTakeEffect", "True", "OtherDigestRuns", f"run something else: {_names(found)}"
+    return "RolloutDidNotTakeEffect", "False", "TakesEffect", "Pods run what was rolled"
+
+
+def _gone(judged: Judged) -> Condition:
+    found = [
+        f"{' '.join(place(container))} ({', '.join(container['gone'])})"
+        for container, _v in judged
+        if container.get("gone")
+    ]
+    if found:
+        message = f"a Pod that moves could not pull what it runs: {_some(found)}"
+        return "RunningDigestGone", "True", "DigestNotFound", message
+    return "RunningDigestGone", "False", "DigestsFound", "no running digest is known to be gone from its registry"
+
+
+def _names(judged: Judged) -> str:
+    return _some([f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged])
+
+
+def _some(names: t.Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
