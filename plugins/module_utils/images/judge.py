@@ -93,7 +93,7 @@ def rolled_back(container: Container, verdict: Verdict) -> Verdict:
         # the tag has moved on meanwhile: the next pass looks at that
         return dataclasses.replace(verdict, action="")
     message = f"{failed} failed ({why}); {container['follow']['back']} went back"
-    return Verdict(STALE, "quarantined", message, failed)
+    return Verdict(STALE, "quarantined", message, failed, verdict.progress)
 
 
 def _spared(judged: Judged) -> Judged:

@@ -65,7 +65,7 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
     elif before.get("lastRoll"):
         status["lastRoll"] = before["lastRoll"]
     status["pending"] = _pending(before, judged, now)
-    status["quarantine"] = _quarantine(before, judged, now)
+    status["quarantine"] = _quarantine(before, done, now)
     outcomes = [{**entry, "outcome": "rolled"} for entry in entries] + _outcomes(before, status, done, now)
     status["history"] = [*(before.get("history") or ()), *outcomes][-HISTORY:]
     status["conditions"] = conditions.stamped(
@@ -74,13 +74,17 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
     return status
 
 
-def _quarantine(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
+def _quarantine(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
     """Digests that failed: what the annotations have in quarantine, or get in this pass, or nobody takes back."""
     known = {(x["workload"], x["container"], x["digest"]): x for x in before.get("quarantine") or ()}
+    rolled = {_place(roll) for roll in done.rolled}
     found = []
-    for container, verdict in judged:
+    for container, verdict in done.judged:
+        if place(container) in rolled:
+            continue
         failed = ((container["follow"] or container["undone"]) or {}).get("quarantine")
-        if verdict.progress and verdict.progress.state == "failed":
+        # one that is to be taken back and could not be is taken back by the next pass
+        if verdict.progress and verdict.progress.state == "failed" and verdict.action != "roll_back":
             reason = verdict.progress.message[:256]
             failed = {"digest": container["follow"]["digest"], "reason": reason, "at": now}
         if failed:
@@ -95,12 +99,12 @@ def _quarantine(before: Status, judged: Judged, now: str) -> list[dict[str, str]
 def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict[str, str]]:
     """What became of earlier rolls, for the history: told once, also where an earlier pass did not live to tell it."""
     known = {(x["workload"], x["container"], x["digest"]) for x in before.get("quarantine") or ()}
-    found = [{**_roll_entry({**roll, "time": now}), "outcome": "done"} for roll in done.settled]
+    found = _proven(before, done, now)
     containers = {place(container): container for container, _verdict in done.judged}
     taken_back = {_place(roll): roll["to"] for roll in done.rolled_back}
     for entry in status["quarantine"]:
         key = entry["workload"], entry["container"]
-        if (*key, entry["digest"]) in known:
+        if (*key, entry["digest"]) in known and key not in taken_back:
             continue
         spec_image = containers[key]["spec_image"]
         goes = {"from": spec_image, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
@@ -109,6 +113,21 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
         names = {"workload": key[0], "container": key[1], "time": entry["since"], "message": entry["reason"]}
         found.append({**names, **goes})
     return sorted(found, key=lambda entry: entry["time"])
+
+
+def _proven(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
+    """Rolls of the history whose trial is over and whose rollout is complete; each is told once."""
+    settled = {_place(roll) for roll in done.settled}
+    last = {(x["workload"], x["container"], x.get("to")): x for x in before.get("history") or ()}
+    found = []
+    for container, _verdict in done.judged:
+        key, follow = place(container), container["follow"]
+        entry = last.get((*key, container["spec_image"]))
+        if not (entry and follow and entry["outcome"] == "rolled" and container["rollout"]["complete"]):
+            continue
+        if key in settled or not follow.get("trial"):
+            found.append({**entry, "time": now, "outcome": "done"})
+    return found
 
 
 def _place(roll: t.Mapping[str, t.Any]) -> tuple[str, str]:

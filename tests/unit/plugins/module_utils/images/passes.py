@@ -48,8 +48,6 @@ def settle(cluster, *names):
     """What the controllers and the kubelet do: the rollout ends, the Pods run the digest that the spec names."""
     for name in names:
         _name, at_sign, digest = image(cluster, name).rpartition("@")
-        if not at_sign:
-            continue
 
         def run(pod, digest=digest):
             pod["status"]["containerStatuses"][0]["imageID"] = at(digest)
@@ -58,8 +56,8 @@ def settle(cluster, *names):
             deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"]
 
         cluster.edit("Deployment", name, seen)
-
-        cluster.edit("Pod", f"pod-{name}", run)
+        if at_sign:
+            cluster.edit("Pod", f"pod-{name}", run)
 
 
 def status(cluster):
