@@ -164,7 +164,14 @@ def test_conditions_of_the_operator_survive_ours_and_ours_its_rebuild(shop, oper
     shop.kubectl(*status, "-p", json.dumps({"status": {"conditions": [theirs]}}))
     operator.pass_of("Update")
     kinds = {condition["type"] for condition in shop.get("update")["status"]["conditions"]}
-    ours = {"UpToDate", "Rolling", "RolloutBlocked", "RegistryReachable", "RolloutDidNotTakeEffect", "RunningDigestGone"}
+    ours = {
+        "UpToDate",
+        "Rolling",
+        "RolloutBlocked",
+        "RegistryReachable",
+        "RolloutDidNotTakeEffect",
+        "RunningDigestGone",
+    }
     assert kinds == {"Running", *ours}
     # the operator writes the whole list back, ours without what it does not know
     rebuilt = [

@@ -17,7 +17,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import run
 
 Object = t.Mapping[str, t.Any]
 
-#: seconds that the new containers must run without a restart
+#: seconds that the new containers must run without a restart, where the workload has no minReadySeconds of its own
 STEADY = 60
 #: seconds for which a Pod may wait for a node before that is told: an autoscaler needs a moment
 PATIENCE = 60
@@ -58,11 +58,12 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
 
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
-    :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run), `troubled`
-        [{`pod`, `uid`, `reason`, `since`}], `unscheduled` (of the same shape), `obstacle` {`reason`, `message`},
-        `ordered` (an ordered StatefulSet)
+    :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
+        `steady_seconds` (how long ago that must be), `troubled` [{`pod`, `uid`, `reason`, `since`}], `unscheduled` (of
+        the same shape), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
+    restarts = 0
     troubled, unscheduled = [], []
     for pod in live:
         meta = pod["metadata"]
@@ -71,6 +72,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         if why:
             unscheduled.append({**who, "reason": why})
         entry = next(running.container_statuses(pod, name), None) or {}
+        restarts += entry.get("restartCount", 0)
         trouble = _trouble(entry, kind)
         if trouble:
             troubled.append({**who, "reason": trouble})
@@ -78,6 +80,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     return {
         "pods": len(starts),
         "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
+        "steady_seconds": STEADY if restarts else (workload.get("spec") or {}).get("minReadySeconds") or STEADY,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
         "obstacle": _obstacle(workload),
@@ -155,7 +158,7 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         return Progress("failed", "RolloutFailed", message)
     if rollout["complete"] and trial["pods"]:
         since = trial["steady_since"]
-        return Progress("steady" if since and age(since, now) >= STEADY else "under_way")
+        return Progress("steady" if since and age(since, now) >= trial["steady_seconds"] else "under_way")
     return _waiting_for(container, now, deadline)
 
 

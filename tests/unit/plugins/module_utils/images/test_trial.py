@@ -92,6 +92,23 @@ def test_a_roll_on_trial(status, sort, at, expected):
 
 
 @pytest.mark.parametrize(
+    ("seconds", "restarts", "at", "expected"),
+    [
+        (5, 0, "2026-03-01T10:00:04Z", "under_way"),
+        (5, 0, "2026-03-01T10:00:05Z", "steady"),
+        (5, 1, "2026-03-01T10:00:05Z", "under_way"),
+        (5, 1, "2026-03-01T10:01:00Z", "steady"),
+        (300, 0, "2026-03-01T10:04:59Z", "under_way"),
+        (0, 0, "2026-03-01T10:00:59Z", "under_way"),
+        (None, 0, "2026-03-01T10:01:00Z", "steady"),
+    ],
+)
+def test_a_workload_says_itself_when_its_pods_are_available(seconds, restarts, at, expected):
+    found = on_trial({**READY, "restartCount": restarts}, spec={"minReadySeconds": seconds})
+    assert trial.assess(found, at, 600).state == expected
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
         (
