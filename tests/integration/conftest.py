@@ -58,10 +58,10 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def module_namespace(kubectl: Kubectl) -> Iterator[str]:
-    """A namespace for a story that several tests tell parts of: its deadlines run once for all of them."""
-    with _namespace(kubectl) as name:
-        yield name
+def namespaces(kubectl: Kubectl) -> Iterator[Callable[[], str]]:
+    """Makes namespaces for stories that several tests tell parts of: their deadlines run once for all of them."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(_namespace(kubectl))
 
 
 @contextlib.contextmanager
