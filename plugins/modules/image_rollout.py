@@ -59,8 +59,8 @@ options:
     description:
       - What happens to a roll whose new Pods do not get well. What is not given is as C(spec.rollback) of the Update
         says.
-      - A roll is on trial until the rollout is complete and every new container has run without a restart for the
-        workload's C(minReadySeconds), or for 60 seconds. A later pass writes that down.
+      - A roll is on trial until the rollout is complete and every new container has run without a restart for 60
+        seconds, or for the workload's C(minReadySeconds). A later pass writes that down.
     type: dict
     suboptions:
       enabled:
