@@ -93,7 +93,7 @@ def read(obj: t.Mapping[str, t.Any]) -> dict[str, Follow]:
     try:
         entries = json.loads(text) if text else {}
         items = list(entries.items())
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return {}
     found = {}
     for name, entry in items:
@@ -114,16 +114,28 @@ def of_dict(entry: t.Any) -> Follow | None:
     follow = Follow(*needed)
     if not references.is_digest(follow.digest) or not _is_time(follow.at):
         return None
-    left = entry.get("left")
+    # a hand must not make us write, or take for ours, what is of another repository than the one that is followed
+    images = {key: entry[key] for key in ("image", "back") if _is_of_repository(entry.get(key), follow.reference)}
+    by, left = entry.get("by"), entry.get("left")
     answered = entry.get("answered")
     return dataclasses.replace(
         follow,
-        **{key: entry[key] for key in ("by", "image", "back") if isinstance(entry.get(key), str)},
+        **images,
+        by=by if isinstance(by, str) else "",
         left=tuple(x for x in left if _is_digest(x))[-MOST_LEFT:] if isinstance(left, list) else (),
         trial=entry.get("trial") is True,
         quarantine=_quarantine(entry.get("quarantine")),
         answered=answered if isinstance(answered, int) else 0,
     )
+
+
+def _is_of_repository(image: t.Any, reference: str) -> bool:
+    if not isinstance(image, str):
+        return False
+    try:
+        return references.parse(image).name == references.parse(reference).name
+    except StewardError:
+        return False
 
 
 def _quarantine(entry: t.Any) -> Quarantine | None:

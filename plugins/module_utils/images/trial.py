@@ -17,7 +17,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import run
 
 Object = t.Mapping[str, t.Any]
 
-#: seconds that the new containers must run without a restart, where the workload has no minReadySeconds of its own
+#: seconds that the new containers must run without a restart, or longer, where the workload's minReadySeconds says so
 STEADY = 60
 #: seconds for which a Pod may wait for a node before that is told: an autoscaler needs a moment
 PATIENCE = 60
@@ -46,11 +46,13 @@ class Progress:
     :ivar state: `under_way`, `steady` (the trial is over), `failed`, or `blocked` by something that is not the image
     :ivar reason: one word for a condition, where it failed or is blocked
     :ivar message: the same for people
+    :ivar healthy: the rollout is complete and nothing is wrong so far: only time is missing
     """
 
     state: str
     reason: str = ""
     message: str = ""
+    healthy: bool = False
 
 
 def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> dict[str, t.Any]:
@@ -59,8 +61,8 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
-        `steady_seconds` (how long ago that must be), `troubled` [{`pod`, `uid`, `reason`, `since`}], `unscheduled` (of
-        the same shape), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
+        `steady_seconds` (how long ago that must be), `restarts`, `troubled` [{`pod`, `uid`, `reason`, `since`}],
+        `unscheduled` (of the same shape), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
     restarts = 0
@@ -80,7 +82,8 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     return {
         "pods": len(starts),
         "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
-        "steady_seconds": STEADY if restarts else (workload.get("spec") or {}).get("minReadySeconds") or STEADY,
+        "steady_seconds": max(STEADY, (workload.get("spec") or {}).get("minReadySeconds") or 0),
+        "restarts": restarts,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
         "obstacle": _obstacle(workload),
@@ -158,7 +161,9 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         return Progress("failed", "RolloutFailed", message)
     if rollout["complete"] and trial["pods"]:
         since = trial["steady_since"]
-        return Progress("steady" if since and age(since, now) >= trial["steady_seconds"] else "under_way")
+        is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
+        healthy = bool(since) and (is_steady or not trial["restarts"])
+        return Progress("steady" if is_steady else "under_way", healthy=healthy)
     return _waiting_for(container, now, deadline)
 
 
@@ -166,7 +171,7 @@ def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> P
     trial, rollout = container["trial"], container["rollout"]
     if trial["obstacle"]:
         return Progress("blocked", trial["obstacle"]["reason"], trial["obstacle"]["message"])
-    waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= PATIENCE]
+    waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= min(PATIENCE, deadline)]
     if waiting:
         return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
     others = [x for x in rollout["failing"] if x["container"] != container["container"]]

@@ -144,24 +144,30 @@ def _match(item: t.Mapping[str, t.Any], container: Container, published: Publish
     kind, digest = item["id_kind"], item["digest"]
     if kind == "none":
         return "undecided"
-    if kind == "config":
+    place = _place_in(digest, published)
+    if kind == "config" and not place:
         # a local ID is the digest of a config: a different one may still be the same, but what we wrote is known
-        written = _written(container)
         if digest == published.get("config_digest"):
             return "content"
-        if written is None:
+        digest = _written(container) or ""
+        if not digest:
             return "undecided"
-        digest = written
-    if digest == published["digest"]:
-        return "top"
-    if any(digest == child["digest"] for child in published.get("children") or ()):
-        return "child"
+        place = _place_in(digest, published)
+    if place:
+        return place
     if kind == "manifest" and _is_of_another_name(container["reference"], item["image_id"]):
         return "undecided"
     if _has_the_same_images(digest, published):
         return "index"
     # what cannot be pulled is held anyway, so its children need not be known
     return "other" if _children_are_known(published) or published.get("pullable") is False else "undecided"
+
+
+def _place_in(digest: str, published: Published) -> str:
+    """`top`, `child`, or empty; Docker with containerd's image store has these digests for local IDs."""
+    if digest == published["digest"]:
+        return "top"
+    return "child" if any(digest == child["digest"] for child in published.get("children") or ()) else ""
 
 
 def _written(container: Container) -> str | None:

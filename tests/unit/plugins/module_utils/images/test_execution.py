@@ -19,8 +19,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     NOW,
     REPOSITORY,
     container,
-    published,
-    sha,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
     one_pass,
@@ -37,39 +35,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     settle,
     status,
 )
-
-
-def test_J1_a_push_is_rolled_once():
-    cluster = cluster_of("a")
-    done = run(cluster, PUSHED)
-    assert image(cluster, "a") == at(I2)
-    assert [(x["container"], x["from"], x["to"]) for x in done.rolled] == [("app", IMAGE, at(I2))]
-    assert cluster.writes == ["patch Deployment/a", "status Update/update-sample", *["create Event"] * 2]
-    settle(cluster, "a")
-    run(cluster, PUSHED)
-    cluster.writes.clear()
-    run(cluster, PUSHED)
-    assert cluster.writes == []
-
-
-def test_J1_a_digest_pushed_while_nothing_ran_is_rolled_by_the_next_pass():
-    cluster = cluster_of("a")
-    run(cluster, PUSHED)
-    settle(cluster, "a")
-    third = sha("index 3")
-    done = run(cluster, {IMAGE: published(third, children=())}, now="2026-03-05T00:00:00Z")
-    assert image(cluster, "a") == at(third)
-    assert len(done.rolled) == 1
-
-
-def test_J4_a_pod_that_keeps_the_old_digest_is_rolled_once():
-    cluster = cluster_of("a")
-    run(cluster, PUSHED)
-    run(cluster, PUSHED)
-    cluster.writes.clear()
-    for _again in range(3):
-        assert run(cluster, PUSHED).rolled == []
-    assert cluster.writes == []
 
 
 def test_what_is_current_is_told_once():

@@ -24,7 +24,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import one_pass
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
     PUSHED,
-    SAME,
     TARGETS,
     at,
     cluster_of,
@@ -99,7 +98,7 @@ def runs(cluster, digest, name="a"):
     cluster.edit("Pod", f"pod-{name}", lambda x: x["status"]["containerStatuses"][0].update(imageID=at(digest)))
 
 
-def test_J19_a_failing_roll_is_taken_back_held_and_followed_by_a_fixed_one():
+def test_a_failing_roll_is_taken_back_held_and_followed_by_a_fixed_one():
     cluster = failed("a")
     assert run(cluster, PUSHED, now=EARLY).rolled_back == []
     predicted = run(cluster, PUSHED, now=OVERDUE, check_mode=True)
@@ -130,12 +129,22 @@ def test_J19_a_failing_roll_is_taken_back_held_and_followed_by_a_fixed_one():
     assert condition(cluster, "RolloutBlocked")[0] == "False"
 
 
+def test_a_roll_that_fails_without_a_way_back_is_told():
+    cluster = failed("a")
+    forgetful = json.dumps({"app": {**memory(cluster).as_dict(), "back": "evil.example/shop/web:1"}})
+    cluster.edit("Deployment", "a", lambda x: x["metadata"]["annotations"].update({follow.ANNOTATION: forgetful}))
+    done = run(cluster, PUSHED, now=OVERDUE)
+    assert (done.errors, done.rolled_back, image(cluster, "a")) == ([], [], at(I2))
+    assert condition(cluster, "RolloutBlocked") == ("True", "RolloutFailed")
+
+
 def test_a_roll_that_proves_itself_is_settled_with_one_write():
     cluster = cluster_of("a")
     run(cluster, PUSHED, now=ROLLED)
     recover(cluster, "a", since=ROLLED)
     run(cluster, PUSHED, now="2026-03-01T10:00:30Z")
-    assert (memory(cluster).trial, condition(cluster, "Rolling")[0]) == (True, "True")
+    # nothing is wrong so far, and only time is missing
+    assert (memory(cluster).trial, condition(cluster, "Rolling")[0]) == (True, "False")
     cluster.writes.clear()
     done = run(cluster, PUSHED, now=EARLY)
     assert [entry["container"] for entry in done.settled] == ["app"]
@@ -164,12 +173,13 @@ def test_without_rollback_a_failure_is_told_once_and_nothing_is_written():
     assert cluster.writes == []
 
 
-def test_a_roll_that_nobody_watches_is_not_on_trial():
-    cluster = cluster_of("a", rollback={"enabled": False}, delete_flag=True)
-    run(cluster, PUSHED, now=ROLLED)
-    assert memory(cluster).trial is False
-    settle(cluster, "a")
-    assert run(cluster, PUSHED, now=EARLY).deleted is True
+def test_a_roll_that_is_not_taken_back_is_watched_all_the_same():
+    cluster = failed("a", rollback={"enabled": False}, delete_flag=True)
+    assert run(cluster, PUSHED, now=EARLY).deleted is False
+    assert (condition(cluster, "UpToDate")[0], condition(cluster, "Rolling")[0]) == ("False", "True")
+    assert run(cluster, PUSHED, now=OVERDUE).deleted is False
+    assert outcomes(cluster) == ["rolled", "failed"]
+    assert condition(cluster, "UpToDate") == ("False", "RolloutInProgress")
 
 
 @pytest.mark.parametrize("held", [{"suspend": True}, {"dryRun": True}])
@@ -260,18 +270,6 @@ def test_a_manager_that_puts_the_tag_back_is_answered_once_and_then_named():
     assert (reasons(done), done.rolled) == (["reverted"], [])
     assert "argocd-controller" in done.judged[0][1].message
     assert condition(cluster, "RolloutBlocked")[0] == "True"
-
-
-def test_B10_a_digest_that_comes_back_must_be_seen_for_ten_minutes():
-    cluster = cluster_of("a")
-    run(cluster, PUSHED, now=ROLLED)
-    recover(cluster, "a", since=ROLLED)
-    assert reasons(run(cluster, SAME, now=EARLY)) == ["unstable"]
-    # a cache served the old one for a while
-    assert reasons(run(cluster, PUSHED, now=OVERDUE)) == ["digest_equal"]
-    assert reasons(run(cluster, SAME, now="2026-03-01T10:16:00Z")) == ["unstable"]
-    assert reasons(run(cluster, SAME, now="2026-03-01T10:25:59Z")) == ["unstable"]
-    assert len(run(cluster, SAME, now="2026-03-01T10:26:00Z").rolled) == 1
 
 
 def two_updates():

@@ -96,8 +96,8 @@ def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
 
 def release(cluster, check_mode=False, dry_run=False):
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
-    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"], "dry_run": dry_run}
-    return image_rollout.run(params, cluster, check_mode, NOW)
+    params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"], "published": []}
+    return image_rollout.run({**params, "dry_run": dry_run}, cluster, check_mode, NOW)
 
 
 def test_release_puts_the_references_back():

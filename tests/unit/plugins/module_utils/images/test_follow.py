@@ -34,7 +34,9 @@ def test_what_is_written_is_read():
     assert entry.as_dict() == {"reference": IMAGE, "digest": I1, "from": IMAGE, "at": "2026-02-01T00:00:00Z"}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"text"', "[{}]", '{"app": null}', '{"app": []}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "7", '"text"', "[{}]", '{"app": null}', '{"app": []}', "[" * 100_000]
+)
 def test_a_damaged_annotation_is_none(text):
     assert read(text) == {}
 
@@ -45,6 +47,18 @@ def test_a_damaged_annotation_is_none(text):
 def test_one_damaged_entry_does_not_spoil_the_others(spoil):
     text = json.dumps({"app": {**followed(I1), **spoil}, "b": followed(I2), "c": {"reference": IMAGE}})
     assert list(read(text)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["evil.example/shop/web:1", f"evil.example/shop/web@{I2}", "web", f"{REPOSITORY}x:1", "Not Valid", "", 7, []],
+)
+@pytest.mark.parametrize("key", ["back", "image"])
+def test_no_image_of_another_repository_is_taken_from_it(key, image):
+    text = json.dumps({"app": {**followed(I1), "trial": True, key: image}})
+    assert getattr(read(text)["app"], key) == ""
+    text = json.dumps({"app": {**followed(I1), "trial": True, key: f"{REPOSITORY}:0"}})
+    assert getattr(read(text)["app"], key) == f"{REPOSITORY}:0"
 
 
 @pytest.mark.parametrize("metadata", [{}, {"annotations": None}, {"annotations": {"other": "x"}}])

@@ -39,23 +39,6 @@ def names(*objects, **policy):
     return [item["container"] for item in inspect(*objects, **policy)]
 
 
-def test_J10_policy_by_container():
-    owner = workload(containers=[container(), container("b"), container("c")])
-    assert names(owner) == ["app", "b", "c"]
-    assert names(owner, follow=["app", "b"]) == ["app", "b"]
-    assert names(owner, ignore=["b"]) == ["app", "c"]
-    assert names(owner, follow=["app", "b"], ignore=["b"]) == ["app"]
-    assert names(owner, follow=[], ignore=None) == ["app", "b", "c"]
-
-
-def test_J10_a_container_that_is_injected_into_the_pods_is_left_alone():
-    owner = workload()
-    one, between = pod_of(owner, [state(at(I1)), state("istio.example/proxy@" + I2, "istio-proxy")])
-    (found,) = inspect(owner, one, *between)
-    assert found["container"] == "app"
-    assert [item["digest"] for item in found["running"]] == [I1]
-
-
 def test_E17_pull_secrets_are_those_of_a_live_pod():
     owner = workload()
     owner["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "of-the-template"}]

@@ -85,13 +85,6 @@ def test_only_the_image_and_one_annotation_change(kind, annotations):
     assert memory.trial is (kind != "CronJob")
 
 
-def test_J3_the_image_becomes_a_digest_of_its_repository():
-    live = workload()
-    after = patched(live, rollout.patch(planned(live), live))
-    assert images(after) == {"app": TARGET}
-    assert running.pod_template(after)["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
-
-
 @pytest.mark.parametrize(
     ("image", "written"),
     [
@@ -119,14 +112,6 @@ def test_the_next_roll_still_follows_the_first_tag():
     # the second digest has not proven itself when the third one comes
     assert (memory.back, memory.left) == (follow.read(first)["app"].back, (I2,))
     assert images(second) == {"app": f"{REPOSITORY}@{third}"}
-
-
-def test_J11_a_sidecar_survives_whole():
-    init = [container("prepare", OTHER), container("proxy", IMAGE, restartPolicy="Always", resources={"x": "1"})]
-    live = workload(init=init)
-    after = patched(live, rollout.patch(planned(live, names=("proxy",)), live))
-    assert running.pod_template(after)["spec"]["initContainers"] == [init[0], {**init[1], "image": TARGET}]
-    assert without_our_changes(after, ("proxy",)) == without_our_changes(live, ("proxy",))
 
 
 def test_several_containers_of_one_object_are_one_patch():
@@ -163,18 +148,6 @@ def test_a_start_is_patched_and_not_its_deployment():
     assert after["spec"] == {**resource["spec"], "image": TARGET}
     assert without_our_changes(after) == without_our_changes(resource)
     assert follow.read(after)["nginx-sample"].reference == IMAGE
-
-
-def test_J10_containers_that_others_add_to_a_start_are_followed_by_their_own_image():
-    resource = start()
-    live = start_deployment(resource, extra=[container("proxy", OTHER)])
-    found = {item["container"]: item for item in inspect(resource, live)}
-    assert found["nginx-sample"]["reference"] == IMAGE
-    assert found["proxy"]["reference"] == OTHER
-    roll = planned(resource, live, names=("proxy",))
-    assert roll.owner["kind"] == "Deployment"
-    after = patched(live, rollout.patch(roll, live))
-    assert images(after) == {"nginx-sample": IMAGE, "proxy": f"registry.example/shop/helper@{I2}"}
 
 
 def edit_image(obj):

@@ -11,12 +11,10 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import inv
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     C1,
-    C2,
     I1,
     I2,
     IMAGE,
     P1,
-    P2,
     Q1,
     Q2,
     REPOSITORY,
@@ -28,7 +26,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     pod,
     pod_of,
     published,
-    revision,
     running,
     sha,
     start,
@@ -49,170 +46,8 @@ def pushed(**more):
     return published(I2, children=(Q1, Q2), **more)
 
 
-def test_A1_one_digest_with_and_without_prefix():
-    for image_id in (f"docker-pullable://{at(I1)}", at(I1)):
-        assert judged(running(image_id), published()) == ("current", "digest_equal")
-
-
-@pytest.mark.parametrize("entry", [published(), published(P1, children=()), pushed(config_digest=C2)])
-def test_A2_a_config_is_never_compared_with_a_manifest(entry):
-    assert judged(running(f"docker://{C1}"), entry) == ("unknown", "config_digest_only")
-
-
-def test_A2_even_a_config_id_that_equals_a_manifest_digest_is_no_match():
-    assert judged(running(I1), published()) == ("unknown", "config_digest_only")
-
-
-def test_A3_a_config_is_compared_with_the_config_of_the_platform():
-    assert judged(running(C1), published(config_digest=C1)) == ("current", "same_content")
-    assert judged(running(C1), pushed(config_digest=C2)) == ("unknown", "config_digest_only")
-
-
-def test_A4_bare_hex_is_a_config():
-    bare = C1.partition(":")[2]
-    assert judged(running(bare), published(config_digest=C1)) == ("current", "same_content")
-    assert judged(running(bare), pushed(config_digest=C2)) == ("unknown", "config_digest_only")
-
-
-def test_A5_a_runtime_that_changes_the_form_of_its_ids_causes_no_roll():
-    before, after = running(at(I1)), running(C1.partition(":")[2])
-    assert judged(before, published()) == ("current", "digest_equal")
-    assert judged(after, published(config_digest=C1)) == ("current", "same_content")
-    assert judged(after, published())[0] == "unknown"
-
-
-def test_A8_the_status_may_name_another_tag():
-    owner = workload(containers=[container(image=f"{REPOSITORY}:2")])
-    one, between = pod_of(owner, [state(at(I1), image=IMAGE)])
-    (found,) = inspect(owner, one, *between)
-    assert judged(found, published(image=f"{REPOSITORY}:2")) == ("current", "digest_equal")
-
-
-def test_A9_replicas_of_one_tag_with_different_digests():
-    result = verdict.decide(running(at(I1), at(I2)), pushed())
-    assert (result.verdict, result.reason, result.candidate) == ("stale", "mixed_replicas", I2)
-    assert result.rolls
-    assert "1 of 2 Pods" in result.message
-
-
-def test_A10_the_list_digest_or_a_child_of_it():
-    assert judged(running(at(I1)), published()) == ("current", "digest_equal")
-    assert judged(running(at(P1)), published(I2, children=(P1, Q2))) == ("current", "platform_equal")
-    assert judged(running(at(I1)), pushed()) == ("stale", "digest_differs")
-
-
-def test_A11_a_schema_1_tag_is_unknown():
-    entry = {"image": IMAGE, "state": "unknown", "reason": "schema1", "msg": "the tag names a schema 1 manifest"}
-    assert judged(running(C1), entry) == ("unknown", "schema1")
-
-
-def test_A13_a_crash_looping_pod_rolls_to_the_fix():
-    owner = workload()
-    owner["status"]["availableReplicas"] = 0
-    one, between = pod_of(owner, [state(at(I1), waiting="CrashLoopBackOff")])
-    (found,) = inspect(owner, one, *between)
-    assert judged(found, pushed()) == ("stale", "digest_differs")
-
-
-def test_A13_a_left_over_image_id_decides_nothing():
-    owner = workload()
-    one, between = pod_of(owner, [state(at(I1), waiting="ImagePullBackOff")])
-    (found,) = inspect(owner, one, *between)
-    assert judged(found, pushed()) == ("unknown", "waiting")
-
-
-@pytest.mark.parametrize("child", [P1, P2])
-def test_A15_the_platform_manifest_of_the_published_index_runs(child):
-    assert judged(running(at(child)), published()) == ("current", "platform_equal")
-
-
-@pytest.mark.parametrize("lost", [True, False])
-def test_A17_a_pod_that_does_not_count_rolls_nothing(lost):
-    owner = workload()
-    before, now = revision(owner, 1), revision(owner, 2)
-    old = pod(now, at(I1), ready="Unknown") if lost else pod(before, at(I1))
-    (found,) = inspect(owner, before, now, old, pod(now, at(I2)))
-    assert judged(found, pushed()) == ("current", "digest_equal")
-    (found,) = inspect(owner, before, now, old)
-    assert judged(found, pushed()) == ("unknown", "no_pods")
-
-
-def test_B1_child_and_index_are_compared_each_with_its_own():
-    assert judged(running(at(P1)), published()) == ("current", "platform_equal")
-    assert judged(running(at(I1)), published()) == ("current", "digest_equal")
-
-
-def test_B1_children_that_were_not_read_are_no_difference():
-    # a registry that grants few more pulls is asked for the top-level digest alone
-    entry = published(I1, children=None, ratelimit_remaining=3)
-    assert judged(running(at(P1)), entry) == ("unknown", "rate_limited")
-    assert judged(running(at(I1)), entry) == ("current", "digest_equal")
-
-
-@pytest.mark.parametrize("media_type", ["application/vnd.oci.image.index.v1+json", "application/json", "", None])
-def test_B1_without_children_only_a_plain_manifest_can_differ(media_type):
-    entry = published(I1, children=None, media_type=media_type)
-    assert judged(running(at(P1)), entry)[0] == "unknown"
-    assert judged(running(at(P1)), {**entry, "media_type": OCI_MANIFEST}) == ("stale", "digest_differs")
-
-
-def test_B2_the_order_of_an_index_changes_no_verdict():
-    container_ = running(at(P1))
-    for children in ((P1, P2), (P2, P1)):
-        assert judged(container_, published(children=children)) == ("current", "platform_equal")
-
-
-def test_B3_an_index_and_a_config_never_differ():
-    result = verdict.decide(running(C1), pushed())
-    assert (result.verdict, result.candidate, result.rolls) == ("unknown", None, False)
-
-
-def test_B5_the_pod_has_the_index_and_the_registry_a_child_of_it():
-    entry = published(I1, platform_digest=P1, platform="linux/amd64")
-    assert judged(running(at(I1)), entry) == ("current", "digest_equal")
-
-
-@pytest.mark.parametrize("images", [(P1, P2), (P2, P1)])
-def test_B6_an_index_pushed_again_with_the_same_images_rolls_nothing(images):
-    entry = published(I2, children=(P1, P2), compared={I1: list(images)})
-    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
-
-
-def test_B6_an_index_with_one_other_image_rolls():
-    entry = published(I2, children=(P1, Q2), compared={I1: [P1, P2]})
-    assert judged(running(at(I1)), entry) == ("stale", "digest_differs")
-
-
-def test_B12_only_the_attestations_changed():
-    # registry_digest leaves attestations out of children and of what it compares
-    entry = published(I2, children=(P1,), compared={I1: [P1]})
-    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
-
-
-def test_B6_an_index_around_the_one_image_that_was_pushed_alone():
-    entry = published(P1, children=(), compared={I1: [P1]})
-    assert judged(running(at(I1)), entry) == ("current", "index_changed_only")
-
-
 def test_what_is_gone_from_the_registry_is_no_reason_to_stay():
     assert judged(running(at(I1)), pushed(compared={})) == ("stale", "digest_differs")
-
-
-def test_C15_a_digest_that_cannot_be_pulled_is_held_though_its_children_were_not_read():
-    entry = published(I2, children=None, pullable=False, pullable_msg="404")
-    assert judged(running(at(I1)), entry) == ("stale", "not_pullable")
-
-
-def test_B8_the_candidate_is_the_index_and_not_a_child():
-    result = verdict.decide(running(at(P1), at(P2)), pushed(platform_digest=Q1))
-    assert (result.reason, result.candidate) == ("digest_differs", I2)
-
-
-def test_C15_a_digest_that_cannot_be_pulled_is_not_rolled():
-    result = verdict.decide(running(at(I1)), pushed(pullable=False, pullable_msg="404 for the digest"))
-    assert (result.verdict, result.reason, result.candidate) == ("stale", "not_pullable", I2)
-    assert not result.rolls
-    assert "404 for the digest" in result.message
 
 
 def test_D4_a_tag_with_a_digest_is_followed_by_its_tag():
@@ -224,26 +59,6 @@ def test_D4_a_tag_with_a_digest_is_followed_by_its_tag():
 def test_D6_a_digest_alone_is_pinned():
     result = verdict.decide(running(at(I1), image=at(I1)), None)
     assert (result.verdict, result.reason, result.rolls) == ("current", "pinned", False)
-
-
-def test_J1_a_push_while_nothing_watched_is_rolled_once():
-    assert judged(running(at(I1)), pushed()) == ("stale", "digest_differs")
-    owner = workload(containers=[container(image=at(I2))], annotations=annotation(app=followed(I2)))
-    one, between = pod_of(owner, at(I2))
-    (found,) = inspect(owner, one, *between)
-    assert found["reference"] == IMAGE
-    assert judged(found, pushed()) == ("current", "digest_equal")
-
-
-@pytest.mark.parametrize(("complete", "reason"), [(True, "no_effect"), (False, "rollout_in_progress")])
-def test_J4_pods_that_keep_the_old_digest_are_not_rolled_again(complete, reason):
-    owner = workload(containers=[container(image=at(I2))], annotations=annotation(app=followed(I2)))
-    owner["status"]["updatedReplicas"] = 1 if complete else 0
-    one, between = pod_of(owner, at(I1))
-    (found,) = inspect(owner, one, *between)
-    result = verdict.decide(found, pushed())
-    assert (result.verdict, result.reason) == ("stale", reason)
-    assert not result.rolls
 
 
 def entry_without(reason: str):

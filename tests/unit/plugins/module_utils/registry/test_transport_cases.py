@@ -336,6 +336,14 @@ def test_I11_failures_are_repeated_a_few_times(naps, status):
     assert all(0.1 < nap < 0.6 for nap in naps)
 
 
+def test_a_failure_of_a_registry_that_may_be_plain_http_is_not_one_of_tls(naps):
+    with serving(lambda asked: Reply(503)) as server:
+        registries = [{"prefix": "r.example", "location": server.host, "insecure": True}]
+        found = one("r.example/app:t", registries=registries)
+        assert len(server.asked) == 3
+    assert (found["reason"], found["status"]) == ("unreachable", 503)
+
+
 def test_I11_a_body_that_breaks_off_is_asked_for_again(naps):
     broken = [True]
 

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What image_rollout is handed, looked at before anything is decided: a hand may have written it. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import follow
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+
+Test = t.Callable[[t.Any], bool]
+#: a test and what it asks for, a list of one shape, or a mapping of them
+Shape = tuple[Test, str] | list[t.Any] | dict[str, t.Any]
+
+
+def _kind(name: str, *types: type) -> tuple[Test, str]:
+    return (lambda value: isinstance(value, types)), name
+
+
+_TEXT = _kind("a string", str)
+_MAYBE_TEXT = _kind("a string or null", str, type(None))
+_NUMBER = (lambda value: isinstance(value, int) and not isinstance(value, bool)), "a number"
+_FLAG = _kind("a boolean", bool)
+_MAPPING = _kind("a mapping", dict)
+_MAYBE_MAPPING = _kind("a mapping or null", dict, type(None))
+_DIGEST = (
+    (lambda value: isinstance(value, str) and references.is_digest(value)),
+    "a digest (sha256:...)",
+)
+_MEMORY = (lambda value: value is None or follow.of_dict(value) is not None), "null or what an earlier roll wrote down"
+_OWNER = (lambda value: value is None or not _problem(value, _NAMES, "")), "null or kind, name and api_version"
+_ID_KIND = (lambda value: value in ("manifest", "config", "none")), "manifest, config or none"
+
+_NAMES: dict[str, Shape] = dict.fromkeys(("kind", "name", "api_version"), _TEXT)
+_CONTAINER: dict[str, Shape] = {
+    "workload": {**_NAMES, "owner": _OWNER},
+    **dict.fromkeys(("container", "path", "image", "spec_image", "reference"), _TEXT),
+    **dict.fromkeys(("pinned", "invalid", "retry", "controller"), _MAYBE_TEXT),
+    **dict.fromkeys(("follow", "undone"), _MEMORY),
+    "running": [
+        {"image_id": _TEXT, "digest": _TEXT, "id_kind": _ID_KIND, "pods": _NUMBER, "ready": _NUMBER},
+    ],
+    "waiting": _NUMBER,
+    **dict.fromkeys(("waiting_reasons", "excluded"), _MAPPING),
+    "nodes": [_TEXT],
+    "platforms": [_TEXT],
+    "pull_secrets": [{"namespace": _TEXT, "name": _TEXT}],
+    "rollout": {
+        **dict.fromkeys(("generation", "observed", "desired", "updated", "available", "replicas"), _NUMBER),
+        **dict.fromkeys(("complete", "paused", "deadline_exceeded"), _FLAG),
+        "failing": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT}],
+    },
+    "trial": _MAYBE_MAPPING,
+    "stuck": [{"name": _TEXT, "uid": _TEXT}],
+}
+_OBSERVED: Shape = [{"pod": _TEXT, "uid": _TEXT, "reason": _TEXT, "since": _TEXT}]
+#: looked at where they are not null
+_CONTAINER_TOO: dict[str, Shape] = {
+    "undone": {"how": _TEXT, "manager": _TEXT},
+    "trial": {
+        **dict.fromkeys(("pods", "steady_seconds", "restarts"), _NUMBER),
+        "steady_since": _MAYBE_TEXT,
+        "troubled": _OBSERVED,
+        "unscheduled": _OBSERVED,
+        "obstacle": _MAYBE_MAPPING,
+        "ordered": _FLAG,
+    },
+}
+_STATE = (lambda value: value in ("found", "unknown")), "found or unknown"
+_FOUND: dict[str, Shape] = {"image": _TEXT, "digest": _DIGEST}
+_FOUND_TOO: dict[str, Shape] = {"children": [{"digest": _DIGEST}], "compared": _MAPPING, "gone": [_TEXT]}
+_UNKNOWN: dict[str, Shape] = {"image": _TEXT, "reason": _TEXT, "msg": _TEXT}
+
+
+def check(running: t.Sequence[t.Any], published: t.Sequence[t.Any]) -> None:
+    """Nothing happens where both are what pod_image_id and registry_digest return.
+
+    :raises StewardError: the first entry that is not; its place is named
+    """
+    for number, container in enumerate(running):
+        where = f"running[{number}]"
+        problem = _problem(container, _CONTAINER, where) or _problem(
+            container, _given(container, _CONTAINER_TOO), where
+        )
+        if problem:
+            raise StewardError(f"{problem}; give the containers that kubesteward.core.pod_image_id returned")
+    for number, entry in enumerate(published):
+        problem = _published_problem(entry, f"published[{number}]")
+        if problem:
+            raise StewardError(f"{problem}; give the images that kubesteward.core.registry_digest returned")
+
+
+def _container_problem(container: t.Any, where: str) -> str:
+    return _problem(container, _CONTAINER, where) or _problem(container, _given(container, _CONTAINER_TOO), where)
+
+
+def _published_problem(entry: t.Any, where: str) -> str:
+    problem = _problem(entry, {"state": _STATE}, where)
+    if problem:
+        return problem
+    if entry["state"] == "unknown":
+        return _problem(entry, _UNKNOWN, where)
+    return _problem(entry, {**_FOUND, **_given(entry, _FOUND_TOO)}, where)
+
+
+def _given(entry: t.Mapping[str, t.Any], shapes: t.Mapping[str, Shape]) -> dict[str, Shape]:
+    return {key: shape for key, shape in shapes.items() if entry.get(key) is not None}
+
+
+def _problem(value: t.Any, shape: Shape, where: str) -> str:
+    """What is wrong with a value, or an empty text."""
+    if isinstance(shape, tuple):
+        test, wanted = shape
+        return "" if test(value) else f"{where} is {_short(value)}, not {wanted}"
+    if isinstance(shape, list):
+        if not isinstance(value, list | tuple):
+            return f"{where} is {_short(value)}, not a list"
+        found = (_problem(item, shape[0], f"{where}[{number}]") for number, item in enumerate(value))
+        return next(filter(None, found), "")
+    if not isinstance(value, dict):
+        return f"{where} is {_short(value)}, not a mapping"
+    missing = [key for key in shape if key not in value]
+    if missing:
+        return f"{where} has no {missing[0]}"
+    return next(filter(None, (_problem(value[key], inner, f"{where}.{key}") for key, inner in shape.items())), "")
+
+
+def _short(value: t.Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
