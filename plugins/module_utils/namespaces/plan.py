@@ -79,7 +79,9 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
     found.shrunk = shrink.check(_hard(wanted), quota)
-    if found.shrunk and (request.shrink == "Hold" or not found.shrunk.is_known):
+    # held, the quota would pass for identical
+    is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
+    if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
         found.held = True
         wanted = _as_it_is(wanted, request, live)
     repairs = contest.read(live.namespace, now)
@@ -104,7 +106,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
         *(Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in linked.patches),
         *_surplus(wanted, claim, live),
     ]
-    if answer.state == "adopt" and request.adoption == "IfIdentical":
+    if is_measured:
         _only_if_identical(request, found)
     return found
 
@@ -289,7 +291,8 @@ def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    body = {**operation.body, "metadata": {**operation.body["metadata"], "labels": {}}}
+    # without the key: an empty map is wanted too, and one without any labels would differ from it
+    body = {**operation.body, "metadata": {k: v for k, v in operation.body["metadata"].items() if k != "labels"}}
     return not differences.differences(body, operation.before)
 
 
