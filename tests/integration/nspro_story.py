@@ -57,6 +57,7 @@ class Story:
     steward: Cluster
     home: str
     name: str = field(default_factory=lambda: f"team-{uuid.uuid4().hex[:8]}")
+    told: Told = field(default_factory=Told)
 
     def run(self, check_mode: bool = False, **options: t.Any) -> list[str]:
         """One pass; what was refused in it."""
@@ -64,7 +65,8 @@ class Story:
         assert not checked.error_messages
         parameters = checked.validated_parameters
         try:
-            return refusals(ns_provision.run(parameters, self.steward, check_mode, check_mode, conditions.now()))
+            self.told = ns_provision.run(parameters, self.steward, check_mode, check_mode, conditions.now())
+            return refusals(self.told)
         except ApiError as exc:
             if exc.status != 403:
                 raise

@@ -75,7 +75,7 @@ def test_no_decision_is_taken_on_a_cached_read(watches, kind):
     assert listed == (read - WATCHED if kind == "Nspro" else read)
 
 
-@pytest.mark.parametrize(("kind", "period"), [("Update", 60), ("Start", 60), ("Nspro", 300)])
+@pytest.mark.parametrize(("kind", "period"), [("Update", 60), ("Start", 60), ("Nspro", 60)])
 def test_periods_are_not_zero_which_would_mean_ten_hours(watches, kind, period):
     assert seconds(watches[kind]["reconcilePeriod"]) == period
 
