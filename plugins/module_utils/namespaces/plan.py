@@ -20,6 +20,8 @@ Key = tuple[str, str]
 
 #: kinds that we make in a namespace, in the order in which they go: access last, so that people can see it through
 KINDS = ("NetworkPolicy", "LimitRange", "ResourceQuota", "Secret", "RoleBinding")
+#: what the API server lets nobody change: such an object is made anew
+_FIXED = {"RoleBinding": "roleRef", "Secret": "type"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,11 +142,27 @@ def _objects(
             if answer.state != "adopt":
                 found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
                 continue
+            if _is_made_anew(item, there):
+                found.conflicts.append(f"{kind} {name} is not ours and has another {_FIXED[kind]}")
+                continue
             kept.append(f"{kind}/{name}")
         paths = differences.differences(item, there)
         if paths and not _is_contested(f"{kind}/{name}", there, paths, repairs, found):
-            operations.append(Operation("apply", kind, name, body=item, before=there, after=item))
+            operations += _repair(item, there)
     return operations, kept
+
+
+def _is_made_anew(item: Object, there: t.Mapping[str, t.Any]) -> bool:
+    fixed = _FIXED.get(item["kind"])
+    return fixed is not None and item[fixed] != there.get(fixed)
+
+
+def _repair(item: Object, there: t.Mapping[str, t.Any]) -> list[Operation]:
+    kind, name = item["kind"], item["metadata"]["name"]
+    if not _is_made_anew(item, there):
+        return [Operation("apply", kind, name, body=item, before=there, after=item)]
+    gone = Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
+    return [gone, Operation("apply", kind, name, body=item, after=item)]
 
 
 def _is_contested(
