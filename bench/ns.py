@@ -58,7 +58,9 @@ def objects(bed: Testbed, wanted: t.Collection[str]) -> list[Object]:
 
     :raises BenchError: something is missing
     """
-    found = json.loads(cluster.kubectl(bed, "get", "namespaces", *wanted, "--output=json"))["items"]
+    found = json.loads(cluster.kubectl(bed, "get", "namespaces", *wanted, "--output=json"))
+    # kubectl makes no list of one
+    found = found.get("items", [found])
     kinds = ",".join(kind.lower() for kind in KINDS)
     inside = cluster.kubectl(bed, "get", kinds, "--all-namespaces", f"--selector={LABEL}", "--output=json")
     found += [item for item in json.loads(inside)["items"] if item["metadata"]["namespace"] in wanted]

@@ -158,7 +158,17 @@ class Team:
         self.wait(f"Namespace {self.name} is gone", lambda: not self.get("namespace"))
 
     def wait_account(self) -> None:
+        """Until the cluster has made what a Pod needs."""
         self.wait("there is a default ServiceAccount", lambda: self.get("serviceaccount", "default"))
+
+    def wait_counted(self) -> None:
+        """Until the quota's status is that of its spec: before, nobody can say whether it may shrink."""
+
+        def counted() -> bool:
+            found = self.get("resourcequota", f"{self.name}-quota")
+            return found["spec"]["hard"] == found.get("status", {}).get("hard")
+
+        self.wait("the quota is counted", counted)
 
 
 @dataclass

@@ -153,7 +153,7 @@ def edits(team: Team) -> dict[str, tuple[str, str, dict]]:
         "ingress": ("networkpolicy", f"{team.name}-np", {"spec": {"ingress": [{"from": [infra]}, {}]}}),
         "selector": ("networkpolicy", f"{team.name}-np", {"spec": {"podSelector": {"matchLabels": {"a": "b"}}}}),
         "subjects": ("rolebinding", "kubesteward-edit", {"subjects": []}),
-        "our mark": ("resourcequota", f"{team.name}-quota", mark),
+        "our mark": ("networkpolicy", f"{team.name}-np", mark),
     }
 
 
@@ -178,7 +178,7 @@ def fields(team: Team) -> dict[str, object]:
     ]
     shown = ("spec", "subjects", "roleRef")
     found: dict[str, object] = {item["kind"]: {key: item[key] for key in shown if key in item} for item in inside}
-    found["marks"] = [item["metadata"]["labels"] for item in inside]
+    found["marks"] = [item["metadata"].get("labels") for item in inside]
     found["labels"] = team.labels()
     found["owner"] = team.get("namespace")["metadata"]["annotations"]["example.com/owner"]
     return found
@@ -191,6 +191,7 @@ def test_drift_of_each_field_is_repaired_and_what_others_added_stays(team):
         team.edit(kind, name, patch, manager=f"somebody-{number}")
     team.edit("namespace", team.name, {"metadata": {"labels": {"theirs": "stays"}}})
     team.edit("resourcequota", f"{team.name}-quota", {"spec": {"hard": {"pods": "7"}}})
+    team.wait_counted()
     wrong = fields(team)
     assert [key for key in right if wrong[key] == right[key]] == []
     repaired = team.provide(**OPTIONS)
@@ -225,9 +226,11 @@ def test_a_manager_who_puts_it_back_a_third_time_is_named_and_left_alone(team, l
     kind, name, patch = edits(team)[what]
     for _time in range(2):
         team.edit(kind, name, patch, manager="other-operator")
+        team.wait_counted()
         repaired = team.provide(**OPTIONS)
         assert (repaired.state, repaired.result["changed"]) == ("ready", True), repaired.output
     team.edit(kind, name, patch, manager="other-operator")
+    team.wait_counted()
     ledger.open()
     third = team.provide(**OPTIONS)
     assert (third.state, third.operations) == ("conflict", []), third.output

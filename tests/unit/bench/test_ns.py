@@ -38,7 +38,9 @@ def live(name: str) -> list[dict]:
 
 def kubectl(namespaces, inside):
     def answer(bed, verb, kind, *arguments):
-        return json.dumps({"items": namespaces if kind == "namespaces" else inside})
+        if kind != "namespaces":
+            return json.dumps({"items": inside})
+        return json.dumps(namespaces[0] if len(namespaces) == 1 else {"items": namespaces})
 
     return answer
 
@@ -53,6 +55,13 @@ def test_the_loop_gets_what_ns_provision_makes_each_namespace_first(monkeypatch)
     assert found[0]["metadata"]["labels"] == {"size": "small", "managed": "true"}
     assert all(set(item) == {"apiVersion", "kind", "metadata", "spec"} for item in found[1:])
     assert all({"uid", "managedFields"}.isdisjoint(item["metadata"]) for item in found)
+
+
+def test_objects_of_several_namespaces_stay_together(monkeypatch):
+    (first, *one), (second, *two) = live("a"), live("b")
+    monkeypatch.setattr(ns.cluster, "kubectl", kubectl([second, first], one + two))
+    found = [item["metadata"].get("namespace", item["metadata"]["name"]) for item in ns.objects(BED, ["a", "b"])]
+    assert found == ["a"] * 4 + ["b"] * 4
 
 
 def test_a_namespace_that_is_not_complete_ends_the_bench(monkeypatch):
