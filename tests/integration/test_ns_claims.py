@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from integration.provisioning import Ledger, Team
 
@@ -55,6 +57,24 @@ def test_a_namespace_of_somebody_else_is_adopted_only_where_its_administrator_sa
     assert (team.marks()["origin"], team.marks()["deletion"]) == ("adopted", "Keep")
     assert team.labels()["size"] == "small" and team.labels()["tier"] == "gold"
     assert team.provide(claim=team.claim, adoption="Always").operations == []
+
+
+def test_a_namespace_that_is_as_it_is_wanted_is_adopted_where_it_has_to_be_identical(team):
+    foretold = team.provide(claim=team.claim, check=True)
+    make(team, size="small", managed="false")
+    permit(team)
+    for header, (_before, after) in foretold.diff.items():
+        if header.startswith("Namespace/"):
+            continue
+        kind, name = header.split()[1].split("/")
+        group = "networking.k8s.io/v1" if kind == "NetworkPolicy" else "v1"
+        team.apply({"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": json.loads(after)["spec"]})
+    adopted = team.provide(claim=team.claim, adoption="IfIdentical")
+    assert adopted.state == "ready", adopted.output
+    assert team.marks()["kept"] == sorted(
+        [f"LimitRange/{team.name}-limits", f"NetworkPolicy/{team.name}-np", f"ResourceQuota/{team.name}-quota"]
+    )
+    assert team.provide(claim=team.claim, adoption="IfIdentical").operations == []
 
 
 def test_an_adopted_namespace_is_kept_and_only_what_is_ours_goes(team):

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields that the API server lets nobody change, and ServiceAccounts that are not there yet."""
+"""Fields that nobody can change, marks that are no difference, and ServiceAccounts that are not there yet."""
 
 from __future__ import annotations
+
+import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import desired, links, plan, request, sizes
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer, Claim
@@ -62,3 +64,22 @@ def test_a_service_account_that_is_not_there_yet_is_claimed_at_once_and_linked_w
     assert second.links == first.links
     there["default"]["imagePullSecrets"] = [{"name": "pull"}]
     assert links.plan(wanted, second.links, there) == links.Linked(links=first.links)
+
+
+@pytest.mark.parametrize("labels", [{}, {"labels": {}}, {"labels": {"theirs": "x"}}], ids=["none", "empty", "others"])
+def test_what_differs_only_in_our_mark_is_identical(labels):
+    asked = request.read({"name": "team", "size": "small", "adoption": "IfIdentical"}, "playbook", [], sizes.DEFAULTS)
+    wanted = desired.desired(asked, sizes.DEFAULTS["small"])
+    meta = {"name": "team", "resourceVersion": "1", "labels": dict(wanted.labels)}
+    objects = {
+        (item["kind"], item["metadata"]["name"]): {**item, "metadata": {"name": item["metadata"]["name"], **labels}}
+        for item in wanted.objects
+    }
+    found = plan.plan(asked, wanted, Answer("adopt"), Live({"metadata": meta}, objects), NOW)
+    assert found.conflicts == []
+    assert [item.kind for item in found.operations] == ["Namespace", "ResourceQuota", "NetworkPolicy", "LimitRange"]
+    quota = objects[("ResourceQuota", "team-quota")]
+    objects[("ResourceQuota", "team-quota")] = {**quota, "spec": {"hard": {"limits.cpu": "5"}}}
+    other = plan.plan(asked, wanted, Answer("adopt"), Live({"metadata": meta}, objects), NOW)
+    assert other.operations == []
+    assert "(ResourceQuota team-quota)" in other.conflicts[0]
