@@ -81,7 +81,9 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
     found.shrunk = shrink.check(_hard(wanted), quota)
-    if found.shrunk and (request.shrink == "Hold" or not found.shrunk.is_known):
+    # held, the quota would pass for identical
+    is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
+    if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
         found.held = True
         wanted = _as_it_is(wanted, request, live)
     repairs = contest.read(live.namespace, now)
@@ -106,7 +108,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
         *(Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in linked.patches),
         *_surplus(wanted, claim, live),
     ]
-    if answer.state == "adopt" and request.adoption == "IfIdentical":
+    if is_measured:
         _only_if_identical(request, found)
     return found
 
@@ -297,21 +299,18 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     others = [
         f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
     ]
-    if found.held:
-        # what is held would be written later
-        others.append(f"ResourceQuota {request.name}-quota")
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations, found.shrunk, found.held = [], None, False
+        found.operations = []
 
 
 def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    meta = {key: value for key, value in operation.body["metadata"].items() if key != "labels"}
-    body = {**operation.body, "metadata": meta}
+    # without the key: an empty map is wanted too, and one without any labels would differ from it
+    body = {**operation.body, "metadata": {k: v for k, v in operation.body["metadata"].items() if k != "labels"}}
     return not differences.differences(body, operation.before)
 
 
