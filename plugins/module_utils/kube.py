@@ -36,6 +36,8 @@ RESOURCES = {
     ("v1", "Secret"): "secrets",
     ("v1", "Service"): "services",
     ("v1", "ServiceAccount"): "serviceaccounts",
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): "mutatingwebhookconfigurations",
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"): "validatingwebhookconfigurations",
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): "customresourcedefinitions",
     ("apps/v1", "ControllerRevision"): "controllerrevisions",
     ("apps/v1", "DaemonSet"): "daemonsets",
