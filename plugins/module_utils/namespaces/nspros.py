@@ -64,7 +64,10 @@ def run(cluster: Cluster, wanted: Wanted, options: Options) -> Told:
     for nspro, result in zip(found, told.results, strict=True):
         _tell(cluster, nspro, result, options, told)
     if not wanted.name:
-        told.results += _orphans(cluster, found, wanted, options)
+        try:
+            told.results += _orphans(cluster, found, wanted, options)
+        except ApiError as exc:
+            told.errors.append(str(exc))
     return told
 
 

@@ -94,7 +94,9 @@ def together(work: t.Callable[[t.Any], Result], items: t.Sequence[t.Any]) -> lis
     if len(items) <= 1:
         return [work(item) for item in items]
     with concurrent.futures.ThreadPoolExecutor(min(WORKERS, len(items))) as pool:
-        return list(pool.map(work, items))
+        # not map: it gives up the items that have not begun when one fails
+        futures = [pool.submit(work, item) for item in items]
+    return [future.result() for future in futures]
 
 
 def provide(cluster: Cluster, request: Request, options: Options) -> Result:
