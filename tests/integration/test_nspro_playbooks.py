@@ -170,6 +170,18 @@ def test_released_namespaces_stay_without_anything_of_ours(team):
     assert team.status()["phase"] == "Released"
 
 
+def test_N12_a_finalizer_without_an_operator_is_taken_off_by_hand_and_a_playbook_finishes(team):
+    team.ask()
+    team.run("nspro")
+    finalizers = ("patch", "nspro", team.name, "-n", team.namespace, "--type=merge", "-p")
+    team.kubectl(*finalizers, '{"metadata":{"finalizers":["nspro.example.com/cleanup"]}}')
+    team.kubectl("delete", "nspro", team.name, "-n", team.namespace, "--wait=false")
+    assert team.get("nspro", team.name)["metadata"]["deletionTimestamp"]
+    team.kubectl(*finalizers, '{"metadata":{"finalizers":null}}')
+    team.run("nspro")
+    team.until(team.gone)
+
+
 def test_one_without_a_resource_and_many(team):
     names = [team.name, f"{team.name}-b"]
     try:
