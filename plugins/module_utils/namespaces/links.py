@@ -61,6 +61,11 @@ def plan(wanted: Links, before: Links, accounts: t.Mapping[str, t.Mapping[str, t
     return found
 
 
+def either(one: Links, other: Links) -> dict[str, tuple[str, ...]]:
+    """What is in any of both."""
+    return {name: tuple(dict.fromkeys([*one.get(name, ()), *other.get(name, ())])) for name in sorted({*one, *other})}
+
+
 def _by_account(links: Links) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for secret, accounts in links.items():
