@@ -278,17 +278,21 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     others = [
         f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
     ]
+    if found.held:
+        # what is held would be written later
+        others.append(f"ResourceQuota {request.name}-quota")
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations = []
+        found.operations, found.shrunk, found.held = [], None, False
 
 
 def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    body = {**operation.body, "metadata": {**operation.body["metadata"], "labels": {}}}
+    meta = {key: value for key, value in operation.body["metadata"].items() if key != "labels"}
+    body = {**operation.body, "metadata": meta}
     return not differences.differences(body, operation.before)
 
 
