@@ -47,6 +47,7 @@ def crds(kubectl: Kubectl) -> None:
     """The CRDs as `make install` puts them there, served."""
     kubectl("apply", "--server-side", "--force-conflicts", "-k", "config/crd")
     names = [f"crd/{plural}.install.sios.nginx.testing" for plural in ("starts", "updates")]
+    names.append("crd/nspros.nspro.example.com")
     kubectl("wait", "--for=condition=Established", f"--timeout={SECONDS}s", *names)
 
 

@@ -15,9 +15,16 @@ pytestmark = pytest.mark.usefixtures("crds")
 FLAGS = "jsonpath={..status.check_id},{..status.update}"
 
 
+VERSIONS = {
+    "Nspro": "nspro.example.com/v1alpha1",
+    "Start": "install.sios.nginx.testing/v1",
+    "Update": "install.sios.nginx.testing/v1",
+}
+
+
 def resource(kind: str, spec: dict[str, Any] | None = None, name: str = "sample") -> dict[str, Any]:
     result: dict[str, Any] = {
-        "apiVersion": "install.sios.nginx.testing/v1",
+        "apiVersion": VERSIONS[kind],
         "kind": kind,
         "metadata": {"name": name},
     }
@@ -28,9 +35,11 @@ def get(kubectl, namespace: str, kind: str, name: str = "sample") -> dict[str, A
     return json.loads(kubectl("get", kind, name, "-n", namespace, "-o", "json").stdout)
 
 
-@pytest.mark.parametrize("name", ["starts", "updates"])
+@pytest.mark.parametrize(
+    "name", ["starts.install.sios.nginx.testing", "updates.install.sios.nginx.testing", "nspros.nspro.example.com"]
+)
 def test_the_api_server_finds_no_fault_in_the_crd(kubectl, name):
-    crd = json.loads(kubectl("get", "crd", f"{name}.install.sios.nginx.testing", "-o", "json").stdout)
+    crd = json.loads(kubectl("get", "crd", name, "-o", "json").stdout)
     conditions = {condition["type"]: condition["status"] for condition in crd["status"]["conditions"]}
     assert conditions["Established"] == conditions["NamesAccepted"] == "True"
     assert conditions.get("NonStructuralSchema", "False") == "False"
@@ -45,7 +54,15 @@ def test_articles_manifests_apply_unchanged(kubectl, namespace):
     assert get(kubectl, namespace, "update", "update-sample")["spec"]["delete_flag"] is False
 
 
-@pytest.mark.parametrize("kind", ["start", "update"])
+def test_articles_nspros_apply_unchanged(kubectl, namespace):
+    for name in ("np", "small", "large"):
+        kubectl("apply", "--validate=strict", "-n", namespace, "-f", f"config/samples/nspro_v1alpha1_{name}.yaml")
+    listed = json.loads(kubectl("get", "nspro", "-n", namespace, "-o", "json").stdout)["items"]
+    found = {item["metadata"]["name"]: (item["spec"]["nssize"], item["spec"]["managed"]) for item in listed}
+    assert found == {"np": ("large", True), "small-ns": ("small", False), "large-ns": ("large", False)}
+
+
+@pytest.mark.parametrize("kind", ["start", "update", "nspro"])
 def test_sample_of_every_option_applies(kubectl, namespace, kind):
     kubectl("apply", "--validate=strict", "-n", namespace, "-f", f"config/samples/every_option_{kind}.yaml")
 
@@ -94,9 +111,24 @@ def test_defaults_of_a_start(kubectl, namespace, spec):
     }
 
 
-@pytest.mark.parametrize("kind", ["Start", "Update"])
+def test_defaults_of_a_nspro(kubectl, namespace):
+    spec = {"nssize": "small", "pullSecrets": [{"name": "login"}], "networkPolicy": {}, "limitRange": {}}
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Nspro", spec))
+    assert get(kubectl, namespace, "nspro")["spec"] == {
+        "nssize": "small",
+        "managed": False,
+        "adoption": "Never",
+        "shrink": "Hold",
+        "pullSecrets": [{"name": "login", "serviceAccounts": ["default"]}],
+        "networkPolicy": {"sameNamespace": False, "restrictEgress": False, "dns": True},
+        "limitRange": {"enabled": True},
+    }
+
+
+@pytest.mark.parametrize("kind", ["Start", "Update", "Nspro"])
 def test_unknown_key_is_refused_by_strict_validation_and_pruned_without(kubectl, namespace, kind):
-    hostile = resource(kind, {"ansible_python_interpreter": "/tmp/x"})
+    needed = {"nssize": "small"} if kind == "Nspro" else {}
+    hostile = resource(kind, {**needed, "ansible_python_interpreter": "/tmp/x"})
     refused = kubectl("apply", "--validate=strict", "-n", namespace, "-f", "-", stdin=hostile, check=False)
     assert refused.returncode != 0
     assert 'unknown field "spec.ansible_python_interpreter"' in refused.stderr
@@ -119,6 +151,16 @@ REFUSED = [
     ("Update", {"targets": [{"kind": "Pod", "name": "web"}]}, "spec.targets[0].kind"),
     ("Update", {"stableForSeconds": -1}, "spec.stableForSeconds"),
     ("Update", {"rollback": {"progressDeadlineSeconds": 5}}, "spec.rollback.progressDeadlineSeconds"),
+    ("Nspro", {}, "spec.nssize: Required"),
+    ("Nspro", {"nssize": "huge"}, "spec.nssize"),
+    ("Nspro", {"nssize": "small", "managed": "true"}, "spec.managed"),
+    ("Nspro", {"nssize": "small", "quota": {"limits.cpu": "-1"}}, "spec.quota.limits.cpu"),
+    ("Nspro", {"nssize": "small", "access": [{"role": "edit"}]}, "names users, groups or serviceAccounts"),
+    ("Nspro", {"nssize": "small", "access": [{"role": "edit", "users": []}]}, "names users, groups or serviceAccounts"),
+    ("Nspro", {"nssize": "small", "networkPolicy": {"fromNamespaces": [{}]}}, "spec.networkPolicy.fromNamespaces[0]"),
+    ("Nspro", {"nssize": "small", "podSecurity": {"enforceVersion": "latest"}}, "needs the level of its mode"),
+    ("Nspro", {"nssize": "small", "pullSecrets": [{"name": "../other"}]}, "spec.pullSecrets[0].name"),
+    ("Nspro", {"nssize": "small", "labels": {"team": "{{ a }}"}}, "spec.labels.team"),
     ("Start", {"name": "a" * 55}, "spec.name"),
     ("Start", {"image": ""}, "spec.image"),
     ("Start", {"readiness": "http"}, "spec.readiness"),
@@ -131,6 +173,37 @@ def test_bad_spec_is_refused_and_the_message_names_the_field(kubectl, namespace,
     refused = kubectl("apply", "-n", namespace, "-f", "-", stdin=resource(kind, spec), check=False)
     assert refused.returncode != 0
     assert named in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["a" * 64, "team.a"])
+def test_a_nspro_has_a_name_that_a_namespace_can_have(kubectl, namespace, name):
+    manifest = resource("Nspro", {"nssize": "small"}, name)
+    refused = kubectl("apply", "-n", namespace, "-f", "-", stdin=manifest, check=False)
+    assert "the name of a Nspro is that of its Namespace" in refused.stderr
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Nspro", {"nssize": "small"}, "a" * 63))
+
+
+@pytest.mark.parametrize("spec", [{"access": [{"role": "edit", "groups": ["team"]}]}, {"quota": {"count/pods": 20}}])
+def test_what_a_nspro_may_ask_for_is_taken(kubectl, namespace, spec):
+    kubectl(
+        "apply", "--validate=strict", "-n", namespace, "-f", "-", stdin=resource("Nspro", {"nssize": "small", **spec})
+    )
+    assert spec.items() <= get(kubectl, namespace, "nspro")["spec"].items()
+
+
+def test_columns_of_a_nspro(kubectl, namespace):
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Nspro", {"nssize": "large", "managed": True}))
+    status = {
+        "cpu": "100m/300m",
+        "memory": "0/300Mi",
+        "phase": "Ready",
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    patch = ("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status}))
+    kubectl("patch", "nspro", "sample", "-n", namespace, *patch)
+    header, line = kubectl("get", "nspro", "-n", namespace).stdout.splitlines()
+    assert header.split() == ["NAME", "SIZE", "MANAGED", "READY", "CPU", "MEMORY", "AGE"]
+    assert line.split()[:-1] == ["sample", "large", "true", "True", "100m/300m", "0/300Mi"]
 
 
 def test_targets_by_name_and_by_selector_are_taken(kubectl, namespace):

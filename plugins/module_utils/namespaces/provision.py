@@ -306,7 +306,9 @@ def let_go(cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[
         for _attempt in range(ATTEMPTS):
             if _let_go_once(cluster, name, claimant, keep_because, options, result):
                 return result
-        return result.says("pending", "conflict", f"{result.msg}; the next pass looks again")
+        # a failure, since there is no next pass where a finalizer is removed after one that succeeds
+        result.error = f"{result.msg}; it was tried {ATTEMPTS} times, the next pass looks again"
+        return result.says("pending", "conflict", result.error)
     except ApiError as exc:
         return _failed(result, exc)
 

@@ -102,15 +102,9 @@ def of_resource(nspro: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     spec = nspro.get("spec") or {}
     found = {_snake(key): value for key, value in spec.items()}
     found["size"] = found.pop("nssize", None)
-    network = found.get("network_policy")
-    if network:
-        found["network_policy"] = {_snake(key): value for key, value in network.items()}
-    limit_range = found.get("limit_range")
-    if limit_range:
-        found["limit_range"] = {_snake(key): value for key, value in limit_range.items()}
-    security = found.get("pod_security")
-    if security:
-        found["pod_security"] = {_snake(key): value for key, value in security.items()}
+    for option in ("network_policy", "limit_range", "pod_security"):
+        if found.get(option):
+            found[option] = {_snake(key): value for key, value in found[option].items()}
     for option in ("access", "pull_secrets"):
         found[option] = [{_snake(key): value for key, value in entry.items()} for entry in found.get(option) or ()]
     return {**found, "name": nspro["metadata"]["name"]}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 
 import jsonschema
@@ -15,7 +16,10 @@ import yaml
 from ansible_collections.kubesteward.core.plugins.module_utils import starts
 
 TYPES = {"object", "array", "string", "integer", "boolean"}
-KINDS = ("Start", "Update")
+KINDS = ("Nspro", "Start", "Update")
+GROUPS = {"Nspro": "nspro.example.com", "Start": "install.sios.nginx.testing", "Update": "install.sios.nginx.testing"}
+SMALLEST = {"Nspro": {"nssize": "small"}, "Start": {}, "Update": {}}
+VERSIONS = {"Nspro": "v1alpha1", "Start": "v1", "Update": "v1"}
 
 
 def nodes(schema: dict, path: str = "") -> Iterator[tuple[str, dict]]:
@@ -148,10 +152,11 @@ def test_longest_name_of_a_start_leaves_room_for_the_container(schemas):
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_and_status_subresource(crds, kind):
     crd = crds[kind]
-    assert crd["metadata"]["name"] == f"{kind.lower()}s.install.sios.nginx.testing"
+    assert crd["metadata"]["name"] == f"{kind.lower()}s.{GROUPS[kind]}"
+    assert crd["spec"]["group"] == GROUPS[kind]
     assert crd["spec"]["scope"] == "Namespaced"
     (version,) = crd["spec"]["versions"]
-    assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
+    assert (version["name"], version["served"], version["storage"]) == (VERSIONS[kind], True, True)
     assert version["subresources"] == {"status": {}}
 
 
@@ -159,7 +164,7 @@ def test_names_and_status_subresource(crds, kind):
 def test_printer_columns_name_fields_that_exist(crds, schemas, kind):
     known = {path for path, _node in nodes(schemas[kind])} | {".metadata.creationTimestamp"}
     for column in crds[kind]["spec"]["versions"][0]["additionalPrinterColumns"]:
-        path = column["jsonPath"].replace('[?(@.type=="UpToDate")]', "[]")
+        path = re.sub(r'\[\?\(@\.type=="\w+"\)\]', "[]", column["jsonPath"])
         assert path in known, column
 
 
@@ -182,16 +187,27 @@ def test_conditions_merge_by_type_and_hold_what_the_operator_writes(schemas, kin
             "completion": "2026-01-02T03:04:05.123456",
         },
     }
-    assert errors(schemas[kind], {"status": {"conditions": [of_the_operator]}}) == []
+    assert errors(schemas[kind], {"spec": SMALLEST[kind], "status": {"conditions": [of_the_operator]}}) == []
 
 
 def test_samples_are_valid(root, schemas):
     samples = [path for path in (root / "config/samples").glob("*.yaml") if path.name != "kustomization.yaml"]
-    assert len(samples) >= 4
+    assert len(samples) >= 8
     for path in samples:
         resource = yaml.safe_load(path.read_text())
-        assert resource["apiVersion"] == "install.sios.nginx.testing/v1"
+        assert resource["apiVersion"] == f"{GROUPS[resource['kind']]}/{VERSIONS[resource['kind']]}"
         assert errors(schemas[resource["kind"]], resource) == [], path.name
+
+
+def test_samples_of_the_kustomization_are_the_articles(root):
+    listed = yaml.safe_load((root / "config/samples/kustomization.yaml").read_text())["resources"]
+    samples = [yaml.safe_load((root / "config/samples" / name).read_text()) for name in listed]
+    nspros = {sample["metadata"]["name"]: sample["spec"] for sample in samples if sample["kind"] == "Nspro"}
+    assert nspros == {
+        "np": {"nssize": "large", "managed": True},
+        "small-ns": {"nssize": "small"},
+        "large-ns": {"nssize": "large"},
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -228,6 +244,27 @@ REFUSED = [
     ("Update", {"stableForSeconds": -1}, ["spec.stableForSeconds: minimum"]),
     ("Update", {"rollback": {"progressDeadlineSeconds": 5}}, ["spec.rollback.progressDeadlineSeconds: minimum"]),
     ("Update", {"maxConcurrent": 0}, ["spec.maxConcurrent: minimum"]),
+    ("Nspro", {"nssize": "huge"}, ["spec.nssize: enum"]),
+    ("Nspro", {"managed": True}, ["spec: required"]),
+    ("Nspro", {"nssize": "small", "managed": "true"}, ["spec.managed: type"]),
+    ("Nspro", {"nssize": "small", "quota": {"limits.cpu": "-1"}}, ["spec.quota.limits.cpu: pattern"]),
+    ("Nspro", {"nssize": "small", "quota": {"limits.cpu": "lots"}}, ["spec.quota.limits.cpu: pattern"]),
+    ("Nspro", {"nssize": "small", "access": [{"users": ["alice"]}]}, ["spec.access.0: required"]),
+    ("Nspro", {"nssize": "small", "pullSecrets": [{"name": "../other"}]}, ["spec.pullSecrets.0.name: pattern"]),
+    (
+        "Nspro",
+        {"nssize": "small", "networkPolicy": {"fromNamespaces": [{}]}},
+        ["spec.networkPolicy.fromNamespaces.0: minProperties"],
+    ),
+    (
+        "Nspro",
+        {"nssize": "small", "networkPolicy": {"ports": [{"port": 0}]}},
+        ["spec.networkPolicy.ports.0.port: minimum"],
+    ),
+    ("Nspro", {"nssize": "small", "podSecurity": {"enforce": "strict"}}, ["spec.podSecurity.enforce: enum"]),
+    ("Nspro", {"nssize": "small", "labels": {"team": "{{ a }}"}}, ["spec.labels.team: pattern"]),
+    ("Nspro", {"nssize": "small", "adoption": "Sometimes"}, ["spec.adoption: enum"]),
+    ("Nspro", {"nssize": "small", "ansible_python_interpreter": "/tmp/x"}, ["spec: additionalProperties"]),
     ("Start", {"name": "Shop"}, ["spec.name: pattern"]),
     ("Start", {"name": "a" * 55}, ["spec.name: maxLength"]),
     ("Start", {"image": ""}, ["spec.image: minLength"]),

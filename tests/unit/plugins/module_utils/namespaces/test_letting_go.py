@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A finalizer is removed after a pass that succeeds, so one that let nothing go must not."""
+
+from __future__ import annotations
+
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import provision, sizes
+
+CLAIM = claims.Claim("ops/team-a", claims.CREATED, "Keep", labels=("size",))
+
+
+class Contested:
+    """A cluster in which somebody edits the Namespace whenever we are about to."""
+
+    def __init__(self) -> None:
+        self.patches = 0
+
+    def get(self, _api_version, kind, _namespace, name):
+        meta = {"name": name, "uid": "1", "resourceVersion": "7", "labels": {"size": "small"}}
+        return {"kind": kind, "metadata": {**meta, "annotations": {claims.CLAIM: CLAIM.render()}}}
+
+    def find(self, *_arguments, **_more):
+        return []
+
+    def json_patch(self, target, _operations):
+        self.patches += 1
+        raise ApiError(f"Could not patch {target}: it was modified", 409)
+
+
+def test_N12_a_namespace_that_could_not_be_released_keeps_the_finalizer():
+    cluster = Contested()
+    result = provision.let_go(cluster, "team-a", "ops/team-a", str, provision.Options(sizes.DEFAULTS))
+    assert cluster.patches == provision.ATTEMPTS
+    assert (result.state, result.reason) == ("pending", "conflict")
+    assert (
+        result.error
+        == "Could not patch Namespace team-a: it was modified; it was tried 3 times, the next pass looks again"
+    )
