@@ -288,7 +288,8 @@ def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    body = {**operation.body, "metadata": {**operation.body["metadata"], "labels": {}}}
+    meta = {key: value for key, value in operation.body["metadata"].items() if key != "labels"}
+    body = {**operation.body, "metadata": meta}
     return not differences.differences(body, operation.before)
 
 
