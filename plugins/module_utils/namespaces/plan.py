@@ -262,7 +262,7 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
 def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
     """Objects that we made, in the order in which they go.
 
-    In a namespace that was there before us only our label tells: our name among the managers may be of an earlier claim.
+    In a namespace that was there before us only our label tells: our name among managers may be of an earlier claim.
     """
     found = [
         (kind, name, there)
