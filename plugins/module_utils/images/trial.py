@@ -159,6 +159,11 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         if not answers and first["reason"] in _PULLING:
             return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
         return Progress("failed", "RolloutFailed", message)
+    others = [x for x in rollout["failing"] if x["container"] != container["container"]]
+    if others and not trial["troubled"]:
+        # also where such a Pod was available for a moment, which ends a Deployment's rollout
+        pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
+        return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
     if rollout["complete"] and trial["pods"]:
         since = trial["steady_since"]
         is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
@@ -174,12 +179,6 @@ def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> P
     waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= min(PATIENCE, deadline)]
     if waiting:
         return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
-    others = [x for x in rollout["failing"] if x["container"] != container["container"]]
-    if others and not trial["troubled"]:
-        other = others[0]
-        return Progress(
-            "blocked", "OtherContainer", f"Pod {other['pod']}: container {other['container']}: {other['reason']}"
-        )
     if not trial["troubled"] and age(container["follow"]["at"], now) >= deadline:
         message = f"{rollout['updated']} of {rollout['desired']} Pods are updated after {deadline} s"
         return Progress("blocked", "NoProgress", message)

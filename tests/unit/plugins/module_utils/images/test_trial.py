@@ -154,11 +154,12 @@ def test_a_pod_without_a_node_blocks_after_a_moment(at, expected):
     assert expected != "blocked" or (found.reason, "0/3 nodes" in found.message) == ("Unschedulable", True)
 
 
-def test_another_container_that_fails_blocks():
+@pytest.mark.parametrize("left", [LEFT, {}])
+def test_another_container_that_fails_blocks(left):
     image = container(image=f"{REPOSITORY}@{I2}")
     owner = workload(containers=[image, container("proxy")])
     owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
-    owner["status"].update(LEFT)
+    owner["status"].update(left)
     entries = [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **waits("CrashLoopBackOff")}]
     one, between = pod_of(owner, entries)
     found = trial.assess(inspect(owner, one, *between)[0], LATE, 600)
