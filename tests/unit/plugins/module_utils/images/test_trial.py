@@ -155,12 +155,13 @@ def test_a_pod_without_a_node_blocks_after_a_moment(at, expected):
 
 
 @pytest.mark.parametrize("left", [LEFT, {}])
-def test_another_container_that_fails_blocks(left):
+@pytest.mark.parametrize("other", [waits("CrashLoopBackOff"), ENDED, YOUNG])
+def test_another_container_that_fails_blocks(left, other):
     image = container(image=f"{REPOSITORY}@{I2}")
     owner = workload(containers=[image, container("proxy")])
     owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
     owner["status"].update(left)
-    entries = [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **waits("CrashLoopBackOff")}]
+    entries = [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **other}]
     one, between = pod_of(owner, entries)
     found = trial.assess(inspect(owner, one, *between)[0], LATE, 600)
     assert (found.state, found.reason) == ("blocked", "OtherContainer")
