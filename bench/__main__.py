@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
 import typing as t
 
-from bench import catalog, cluster, many, passes, registry, results
+from bench import catalog, cluster, many, passes, registry, results, workloads
 from bench.errors import BenchError
 from bench.play import OUT, ROOT
 from bench.rounds import alternate
@@ -22,7 +23,8 @@ from testbed import settings as testbed_settings
 from testbed.console import fail, say, step, table
 
 REPEATS = 11
-GROUPS = {"pass": passes.prepared, "images": many.prepared, "registry": registry.prepared}
+#: by group, what takes measures: `NAMES`, and `prepared`, which gives what is run by name
+GROUPS: t.Mapping[str, tuple[t.Any, ...]] = {"pass": (passes, workloads), "images": (many,), "registry": (registry,)}
 # a round of thousands of look-ups takes long and is a mean already
 MOST_REPEATS = {"registry": 5}
 _GREEN, _RED, _END = "\033[32m", "\033[31m", "\033[0m"
@@ -81,7 +83,11 @@ def measure_all(bed: Testbed, measures: t.Sequence[catalog.Measure], repeats: in
     for group, members in catalog.groups(measures).items():
         taken = [measure.name for measure in members if measure.taken]
         rounds = min(repeats, MOST_REPEATS.get(group, repeats))
-        with GROUPS[group](bed) as plays:
+        with contextlib.ExitStack() as stack:
+            plays: dict[str, Run] = {}
+            for source in GROUPS[group]:
+                if not set(taken).isdisjoint(source.NAMES):
+                    plays |= stack.enter_context(source.prepared(bed))
             samples.update(measure_group({name: plays[name] for name in taken}, rounds))
     return samples
 

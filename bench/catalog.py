@@ -25,32 +25,34 @@ class Measure:
     """One line of the results.
 
     :ivar group: measures of one group are taken alternately, round by round, in the same surroundings
-    :ivar kind: taken: `timed` (seconds of a run) or `rate` (references per second); or derived from two that are taken:
-        `ratio` (of / against) or `difference`
+    :ivar kind: taken: `timed` (seconds of a run), `rate` (references per second) or `memory` (MB); or derived from two
+        that are taken: `ratio` (of / against) or `difference`
+    :ivar beside: for what another measure's runs tell, too, that measure
     :ivar of: for derived ones, the measure that is compared with `against`
     """
 
     name: str
     group: str
-    kind: t.Literal["timed", "rate", "ratio", "difference"] = "timed"
+    kind: t.Literal["timed", "rate", "memory", "ratio", "difference"] = "timed"
     of: str = ""
+    beside: str = ""
     against: str | None = None
     limit: Limit | None = None
 
     @property
     def unit(self) -> str:
-        return {"ratio": "ratio", "rate": "1/s"}.get(self.kind, "s")
+        return {"ratio": "ratio", "rate": "1/s", "memory": "MB"}.get(self.kind, "s")
 
     @property
     def taken(self) -> bool:
         """Whether it is measured itself, not derived."""
-        return self.kind in ("timed", "rate")
+        return self.kind in ("timed", "rate", "memory")
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The measures that have to be taken to tell this one."""
         own = self.name if self.taken else self.of
-        return (own, self.against) if self.against else (own,)
+        return tuple(name for name in (own, self.against, self.beside) if name)
 
 
 def _against(who: str, theirs: str, least: float) -> Measure:
@@ -72,6 +74,14 @@ MEASURES = (
         against="article_update_unchanged",
         limit=Limit("ratio", 0.3),
     ),
+    Measure("update_500_workloads", "pass", against="empty_play", limit=Limit("ratio", 6.0)),
+    Measure(
+        "update_500_workloads_rss_mb",
+        "pass",
+        kind="memory",
+        beside="update_500_workloads",
+        limit=Limit("value", 300.0),
+    ),
     Measure("update_1_image", "images"),
     Measure("update_200_images", "images", against="update_1_image"),
     Measure(
@@ -83,7 +93,7 @@ MEASURES = (
         limit=Limit("value", 3.0),
     ),
     Measure("registry_1000", "registry", kind="rate"),
-    Measure("registry_1000_startup", "registry"),
+    Measure("registry_1000_startup", "registry", beside="registry_1000"),
     Measure("crane_1000", "registry", kind="rate"),
     Measure("skopeo_200", "registry", kind="rate"),
     Measure("wrk_manifests", "registry", kind="rate"),

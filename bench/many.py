@@ -18,10 +18,13 @@ from bench.play import Play
 from testbed import Testbed, images
 from testbed.console import step
 
+NAMES = ("update_1_image", "update_200_images")
 MANY = 200
 LABELS = {"bench": "images"}
 BEGAN = "2026-01-01T00:00:00Z"
 Object = dict[str, t.Any]
+Make = t.Callable[[str, str], Object]
+Run = t.Callable[[t.Mapping[str, t.Any], t.Mapping[str, str]], Object]
 
 
 @contextlib.contextmanager
@@ -47,9 +50,16 @@ def push(bed: Testbed, count: int) -> list[tuple[str, str]]:
     return [(bed.image_name(name), digest) for name, digest in zip(names, digests, strict=True)]
 
 
-def fill(bed: Testbed, where: str, pushed: t.Sequence[tuple[str, str]]) -> None:
-    """An Update, a Deployment per image, and Pods that look as if they ran."""
-    objects = [_update(), *(deployment(f"web-{number}", image) for number, (image, _digest) in enumerate(pushed))]
+def fill(
+    bed: Testbed, where: str, pushed: t.Sequence[tuple[str, str]], make: Make | None = None, run: Run | None = None
+) -> None:
+    """An Update, a Deployment per image, and Pods that look as if they ran.
+
+    :param make: `deployment`, or another way to write one
+    :param run: `running_status`, or another status of a Pod that runs
+    """
+    make, run = make or deployment, run or running_status
+    objects = [_update(), *(make(f"web-{number}", image) for number, (image, _digest) in enumerate(pushed))]
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     cluster.kubectl(bed, "create", "--namespace", where, "--filename=-", stdin=listed)
     cluster.wait_for(
@@ -57,7 +67,7 @@ def fill(bed: Testbed, where: str, pushed: t.Sequence[tuple[str, str]]) -> None:
     )
     digests = dict(pushed)
     pods = cluster.items(bed, "pods", where)
-    cluster.write_statuses(bed, where, {pod["metadata"]["name"]: running_status(pod, digests) for pod in pods})
+    cluster.write_statuses(bed, where, {pod["metadata"]["name"]: run(pod, digests) for pod in pods})
     cluster.wait_for(
         f"{len(pushed)} available Deployments in namespace {where}",
         lambda: all(

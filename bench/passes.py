@@ -17,6 +17,7 @@ from bench.play import ROOT, Expected, Play, environment
 from testbed import Testbed, images
 from testbed.console import step
 
+NAMES = ("empty_play", "update_unchanged", "article_update_unchanged")
 REPOSITORY = "kubesteward-bench/web"
 TAG = "1"
 UNCHANGED = {"changed": 0, "unreachable": 0, "failed": 0, "rescued": 0, "ignored": 0}

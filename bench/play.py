@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -26,6 +27,8 @@ _RECAP = re.compile(r"^localhost +: (.*)$", re.MULTILINE)
 _CURRENT = re.compile(r"\bcurrent +digest_equal\b")
 #: would change what is measured, or where it goes
 _FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBECONFIG", "KUBESTEWARD_", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
+
+Beside = t.Callable[[int], t.ContextManager[t.Any]]
 
 
 @dataclass(frozen=True)
@@ -69,37 +72,46 @@ class Play:
     expected: Expected
     environment: t.Mapping[str, str]
 
-    def run(self, unchanged: bool = True) -> float:
+    def run(self, unchanged: bool = True, beside: Beside = contextlib.nullcontext) -> float:
         """Seconds of one process; its output is added to bench/out/NAME.log.
 
         :param unchanged: whether the output must be that of a pass with nothing to do
+        :param beside: gives what is entered while the process runs, by its id
         :raises BenchError: it failed, took too long, or did not do its work
         """
         log = OUT / f"{self.name}.log"
         began = time.perf_counter()
-        try:
-            done = subprocess.run(
-                [Path(sys.executable).with_name("ansible-playbook"), *self.arguments],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise BenchError(f"{self.name} did not end within {SECONDS} s") from exc
+        code, output = self._finished(beside)
         seconds = time.perf_counter() - began
         with log.open("a") as file:
-            file.write(f"{done.stdout}\n{seconds:.3f} s, exit {done.returncode}\n")
-        lacks = f"exit code {done.returncode}" if done.returncode else ""
+            file.write(f"{output}\n{seconds:.3f} s, exit {code}\n")
+        lacks = f"exit code {code}" if code else ""
         if unchanged and not lacks:
-            lacks = shortcoming(done.stdout, self.expected)
+            lacks = shortcoming(output, self.expected)
         if lacks:
             raise BenchError(f"A run of {self.name} did not do its work: {lacks}; see {log.relative_to(ROOT)}")
         return seconds
+
+    def _finished(self, beside: Beside) -> tuple[int, str]:
+        """Exit code and output of the process."""
+        with subprocess.Popen(
+            [Path(sys.executable).with_name("ansible-playbook"), *self.arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            try:
+                with beside(process.pid):
+                    output, _none = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired as exc:
+                raise BenchError(f"{self.name} did not end within {SECONDS} s") from exc
+            finally:
+                # one that has ended is left alone
+                process.kill()
+        return process.returncode, output
 
 
 def environment(bed: Testbed, base: t.Mapping[str, str] = os.environ) -> dict[str, str]:

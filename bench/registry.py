@@ -29,6 +29,7 @@ from testbed import Testbed, binaries
 from testbed import settings as testbed_settings
 from testbed.console import step
 
+NAMES = ("registry_1000", "registry_1000_startup", "crane_1000", "skopeo_200", "wrk_manifests")
 MANY = 1000
 # skopeo takes minutes for all of them
 SAMPLE = 200

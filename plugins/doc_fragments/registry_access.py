@@ -125,6 +125,12 @@ options:
     description: Requests under way to one host at most. No more than 128.
     type: int
     default: 8
+  as_text:
+    description:
+      - Return RV(images) as one text, which M(kubesteward.core.image_rollout) takes, too. For hundreds of images, what
+        Ansible does with every value of a list is most of what a task costs.
+    type: bool
+    default: false
   deadline:
     description: Seconds for the whole call, at most 86400. What is not looked up until then is C(unreachable).
     type: float

@@ -153,7 +153,8 @@ class Cluster:
                 items, restarted = [], True
                 query.pop("_continue", None)
                 continue
-            items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"])
+            # a list of metadata alone that is empty has null for its items
+            items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"] or ())
             following = page["metadata"].get("continue")
             if not following:
                 return items

@@ -33,16 +33,14 @@ options:
     type: str
   update_resource:
     description: The Update as M(kubesteward.core.pod_image_id) returned it in this pass, which saves reading it again.
-    type: dict
+    type: raw
   running:
-    description: The RV(kubesteward.core.pod_image_id#module:containers) of a pass.
-    type: list
-    elements: dict
+    description: The RV(kubesteward.core.pod_image_id#module:containers) of a pass, a list or the text for one.
+    type: raw
     required: true
   published:
-    description: The RV(kubesteward.core.registry_digest#module:images) of a pass.
-    type: list
-    elements: dict
+    description: The RV(kubesteward.core.registry_digest#module:images) of a pass, a list or the text for one.
+    type: raw
     default: []
   missing:
     description:
@@ -61,8 +59,8 @@ options:
     description:
       - What happens to a roll whose new Pods do not get well. What is not given is as C(spec.rollback) of the Update
         says.
-      - A roll is on trial until the rollout is complete and every new container has run without a restart for the
-        workload's C(minReadySeconds), or for 60 seconds. A later pass writes that down.
+      - A roll is on trial until the rollout is complete and every new container has run without a restart for 60
+        seconds, or for the workload's C(minReadySeconds). A later pass writes that down.
     type: dict
     suboptions:
       enabled:
@@ -209,7 +207,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
-from ansible_collections.kubesteward.core.plugins.module_utils import conditions
+from ansible_collections.kubesteward.core.plugins.module_utils import conditions, handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs, report, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
@@ -221,9 +219,9 @@ def argument_spec() -> dict[str, t.Any]:
         "namespace": {"required": True},
         "state": {"choices": ["present", "released"], "default": "present"},
         "update": {},
-        "update_resource": {"type": "dict"},
-        "running": {"type": "list", "elements": "dict", "required": True},
-        "published": {"type": "list", "elements": "dict", "default": []},
+        "update_resource": {"type": "raw"},
+        "running": {"type": "raw", "required": True},
+        "published": {"type": "raw", "default": []},
         "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
         "delete_flag": {"type": "bool"},
@@ -250,15 +248,28 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     return execution.reconcile(cluster, namespace, params, check_mode, now)
 
 
+def unpacked(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The parameters with everything that may be a text as plain data.
+
+    :raises StewardError: something is neither the text nor what it stands for
+    """
+    return {
+        **params,
+        **{option: handover.dicts(params[option], option) for option in ("running", "published")},
+        "update_resource": handover.mapping(params["update_resource"], "update_resource"),
+    }
+
+
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
-        done = run(module.params, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())
+        given = unpacked(module.params)
+        done = run(given, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:
         module.warn(warning)
-    result = report.result(done, with_diff=module._diff, nothing_ran=not module.params["running"])
+    result = report.result(done, with_diff=module._diff, nothing_ran=not given["running"])
     if done.errors:
         module.fail_json(msg=report.aggregated(done.errors), **result)
     module.exit_json(**result)

@@ -77,6 +77,12 @@ options:
         description: Never look at these.
         type: list
         elements: str
+  as_text:
+    description:
+      - Return RV(containers), RV(lookups) and RV(update_resource) as one text each, which the other modules take, too.
+        For hundreds of workloads, what Ansible does with every value of a list is most of what a task costs.
+    type: bool
+    default: false
 notes:
   - The options O(name), O(label_selectors), O(workloads) and O(starts) exclude each other. Without any of them, and
     without targets of an Update, every Start of the namespace is looked at.
@@ -288,6 +294,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
+from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
@@ -315,6 +322,7 @@ def argument_spec() -> dict[str, t.Any]:
         "update": {},
         "update_must_exist": {"type": "bool", "default": True},
         "updates": {"type": "bool", "default": False},
+        "as_text": {"type": "bool", "default": False},
         "containers": {"type": "dict", "options": {"follow": names, "ignore": dict(names)}},
     }
 
@@ -332,15 +340,20 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
     spec = (update or {}).get("spec") or {}
     found = inventory.containers(seen, _policy(params, spec), namespace)
     inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
+    hand = handover.write if params.get("as_text") else _as_it_is
     return {
         "changed": False,
-        "containers": found,
-        "lookups": inventory.lookups(found),
+        "containers": hand(found),
+        "lookups": hand(inventory.lookups(found)),
         "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
-        "update_resource": update,
+        "update_resource": hand(update) if update else None,
         "others": others,
         **inventory.first(found),
     }
+
+
+def _as_it_is(value: t.Any) -> t.Any:
+    return value
 
 
 def _policy(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:

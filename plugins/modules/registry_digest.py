@@ -39,12 +39,12 @@ options:
       - C(expect) is a list of digests, those that run for example. Where the tag names one of them, nothing more than
         the top-level digest is read, whatever C(resolve) and C(verify) say.
       - C(verify), a boolean, asks for the digest that was found by itself, with the same credentials and without an
-        anonymous try after a refusal, as a node would pull it. The answer is RV(images[].pullable).
-      - C(compare), digests of the same repository, reads what those consist of, too, where the tag names none of
-        C(expect). The answer is RV(images[].compared).
+        anonymous try after a refusal, as a node would pull it. The answer is RV(pullable).
+      - C(compare), up to four digests or image IDs, reads what those consist of where the tag names none of C(expect),
+        and whether they are still there, RV(compared) and RV(gone). Other repositories' are left out.
       - One entry that cannot be looked up fails neither the others nor the module.
-    type: list
-    elements: raw
+      - A list, or the text for one that M(kubesteward.core.pod_image_id) returns.
+    type: raw
   platform:
     description:
       - Platform as V(os/arch) or V(os/arch/variant), for example V(linux/arm64). The child for it is resolved too.
@@ -123,12 +123,6 @@ EXAMPLES = r"""
         pull_secrets:
           - namespace: shop
             name: quay-pull
-  register: looked_up
-
-- name: Say why it cannot be pulled
-  ansible.builtin.debug:
-    msg: "{{ looked_up.images[0].pullable_msg }}"
-  when: not looked_up.images[0].pullable | default(true)
 
 - name: Prove that a digest can be pulled with exactly this Secret
   kubesteward.core.registry_digest:
@@ -184,9 +178,17 @@ pullable:
   returned: with C(verify) in an entry of O(images), unless C(expect) has the digest
   type: bool
 compared:
-  description: For each digest of C(compare) that the registry has, the digests of its images without attestations.
+  description: For each digest of C(compare) that could be read, the digests of its images without attestations.
   returned: with C(compare) in an entry of O(images), unless C(expect) has the digest
   type: dict
+gone:
+  description:
+    - Digests of C(compare) that the registry, not just a mirror, answers C(404) for, so that no node can pull them.
+    - Where the tag is not found either, it must say C(MANIFEST_UNKNOWN), as C(404) may also mean not permitted.
+    - One that it does not answer for is none of them, nor is an image of the index that the tag names.
+  returned: with RV(compared), and where the tag is not found
+  type: list
+  elements: str
 pullable_msg:
   description: Why it cannot be pulled, null where it can.
   returned: with RV(pullable)
@@ -276,6 +278,10 @@ status:
   description: HTTP status that was the reason.
   returned: when not found, where an answer was the reason
   type: int
+code:
+  description: What the registry says the error is, as the distribution specification names errors.
+  returned: when not found, where it says so
+  type: str
 part:
   description: Part of the reference that is wrong, for example V(tag).
   returned: with reason V(invalid_reference), where it is the reference
@@ -300,12 +306,6 @@ images:
       type: str
     msg:
       description: The same for people.
-      type: str
-    pullable:
-      description: As RV(pullable).
-      type: bool
-    pullable_msg:
-      description: As RV(pullable_msg).
       type: str
     pull_secrets:
       description: As RV(pull_secrets).
@@ -341,7 +341,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **cluster,
         "image": {"type": "str"},
-        "images": {"type": "list", "elements": "raw"},
+        "images": {"type": "raw"},
         "platform": {"type": "str"},
         "resolve": {"type": "list", "elements": "str", "choices": ["children", "config"], "default": []},
         "username": {"type": "str"},
@@ -352,6 +352,7 @@ def argument_spec() -> dict[str, t.Any]:
         "registries": {"type": "list", "elements": "dict", "default": [], "options": registry},
         "allowed_registries": {"type": "list", "elements": "str"},
         "anonymous_fallback": {"type": "bool", "default": True},
+        "as_text": {"type": "bool", "default": False},
         "cache_dir": {"type": "path"},
         "timeout": {"type": "float", "default": 10},
         "retries": {"type": "int", "default": 3},

@@ -11,6 +11,7 @@ other case the module is started as usual. KUBESTEWARD_DIRECT=0 in the controlle
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import inspect
 import io
@@ -77,6 +78,7 @@ class DirectAction(ActionBase):
             _added_to_environment(environment),
             _module_arguments(arguments),
             _module_side(),
+            _without_cycle_collector(),
             contextlib.redirect_stdout(output),
             contextlib.suppress(SystemExit),
         ):
@@ -105,6 +107,18 @@ def _same_python(left: str, right: str) -> bool:
         return os.path.dirname(left) == os.path.dirname(right) and os.path.samefile(left, right)
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def _without_cycle_collector() -> t.Iterator[None]:
+    """Spare a process that ends with the task the search for cycles through all of Ansible, for each list it reads."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _module_side() -> t.ContextManager[t.Any]:

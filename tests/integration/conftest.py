@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import uuid
@@ -52,6 +53,19 @@ def crds(kubectl: Kubectl) -> None:
 @pytest.fixture
 def namespace(kubectl: Kubectl) -> Iterator[str]:
     """A new namespace, removed again without waiting for the end."""
+    with _namespace(kubectl) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def namespaces(kubectl: Kubectl) -> Iterator[Callable[[], str]]:
+    """Makes namespaces for stories that several tests tell parts of: their deadlines run once for all of them."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(_namespace(kubectl))
+
+
+@contextlib.contextmanager
+def _namespace(kubectl: Kubectl) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:10]}"
     kubectl("create", "namespace", name)
     yield name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import json
 import platform as machine
 import struct
 import subprocess
@@ -53,6 +54,11 @@ def exiting_image(text: str = "", code: int = 1, **options: t.Any) -> Layout:
     return command_image(["sh", "-c", 'echo "$0"; exit "$1"', text, str(code)], **options)
 
 
+def dying_image(text: str = "", seconds: float = 1, code: int = 1, **options: t.Any) -> Layout:
+    """A process that prints `text`, lives for some seconds and ends with `code`: without a probe it looks ready."""
+    return command_image(["sh", "-c", 'echo "$0"; sleep "$1"; exit "$2"', text, str(seconds), str(code)], **options)
+
+
 def command_image(
     command: t.Sequence[str],
     *,
@@ -62,13 +68,15 @@ def command_image(
     platform: str | None = None,
     docker: bool = False,
     user: str = NOBODY,
+    stop_signal: str = "SIGKILL",
 ) -> Layout:
     """busybox with a command of it, and files of their own.
 
-    `platform` is `os/arch[/variant]`, this machine's by default; `docker` gives a Docker schema 2 manifest.
+    `platform` is `os/arch[/variant]`, this machine's by default; `docker` gives a Docker schema 2 manifest. With a
+    `stop_signal` of SIGTERM a Pod serves on until its grace period is over, as one that drains its connections.
     """
     # process 1 ignores signals it has no handler for: without this each Pod would take 30 s to end
-    config = {"Entrypoint": ["/bin/busybox"], "Cmd": list(command), "User": user, "StopSignal": "SIGKILL"}
+    config = {"Entrypoint": ["/bin/busybox"], "Cmd": list(command), "User": user, "StopSignal": stop_signal}
     config["Env"] = ["PATH=/bin"]
     layers = [_busybox_layer(), *([layer(files)] if files else [])]
     return image(layers, config, platform or host_platform(), labels=labels, annotations=annotations, docker=docker)
@@ -112,6 +120,17 @@ def inspect(name: str, registry: str | None = None) -> str:
 def delete(name: str, registry: str | None = None) -> None:
     """Delete what `repository:tag` names; every tag of that digest goes with it."""
     _skopeo("delete", "--tls-verify=false", f"docker://{_at(name, registry)}")
+
+
+def delete_layer(layout: Layout, name: str, registry: str | None = None) -> None:
+    """Take the last layer of a pushed image out of `repository[:tag]`: its manifest is there, a pull of it fails."""
+    import requests
+
+    digest = json.loads(layout.content)["layers"][-1]["digest"]
+    url = f"http://{_at('', registry)}v2/{name.partition(':')[0]}/blobs/{digest}"
+    with requests.Session() as session:
+        session.trust_env = False
+        session.delete(url, timeout=HTTP_TIMEOUT).raise_for_status()
 
 
 def push_many(items: t.Iterable[tuple[Layout, str]], registry: str | None = None, workers: int = 4) -> list[str]:

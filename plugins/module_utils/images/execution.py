@@ -166,7 +166,7 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     if update:
         done.judged = judgement.conflicting(done.judged, claims.older_holder(cluster, namespace, update))
     name = update["metadata"]["name"] if update else ""
-    rolls = rollout.plan(done.judged, now, name, on_trial=policy.rollback.enabled)
+    rolls = rollout.plan(done.judged, now, name)
     carry_out(cluster, namespace, done, rolls, check_mode)
     if not (policy.suspended or policy.dry_run):
         free(cluster, namespace, done, check_mode)

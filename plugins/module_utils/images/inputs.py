@@ -61,10 +61,11 @@ _OBSERVED: Shape = [{"pod": _TEXT, "uid": _TEXT, "reason": _TEXT, "since": _TEXT
 _CONTAINER_TOO: dict[str, Shape] = {
     "undone": {"how": _TEXT, "manager": _TEXT},
     "trial": {
-        **dict.fromkeys(("pods", "steady_seconds"), _NUMBER),
+        **dict.fromkeys(("pods", "steady_seconds", "restarts"), _NUMBER),
         "steady_since": _MAYBE_TEXT,
         "troubled": _OBSERVED,
         "unscheduled": _OBSERVED,
+        "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
         "ordered": _FLAG,
     },

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status, trial
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
+from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
     STALE,
     Container,
@@ -19,6 +22,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict im
     Verdict,
     decide,
 )
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
 Judged = list[tuple[Container, Verdict]]
 
@@ -61,13 +65,25 @@ def judge(
 def _seen(container: Container, found: Published | None, before: status.Status, now: str) -> dict[str, t.Any]:
     digest = found.get("digest") if found else None
     gone = set(found.get("gone") or ()) if found else set()
-    running = {item["digest"] for item in container["running"]}
     return {
         **container,
         "published": digest,
         "seen_for": status.seen_for(before, container, digest, now),
-        "gone": sorted(gone & running),
+        "gone": sorted(gone & _own_digests(container)) if gone else [],
     }
+
+
+def _own_digests(container: Container) -> set[str]:
+    """What runs under the reference's own repository; a runtime may name another, whose digests this one never had."""
+    own = references.parse(container["reference"]).name
+    found = set()
+    for item in container["running"]:
+        image_id = parse_image_id(item["image_id"])
+        # a name that cannot be read is not the own one
+        with contextlib.suppress(StewardError):
+            if image_id and image_id.repository and references.parse(image_id.repository).name == own:
+                found.add(image_id.digest)
+    return found
 
 
 def _on_trial(container: Container, verdict: Verdict, found: Published | None, policy: Policy, now: str) -> Verdict:

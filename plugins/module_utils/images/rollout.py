@@ -49,17 +49,16 @@ class Roll:
     changes: tuple[Change, ...]
 
 
-def plan(judged: t.Iterable[tuple[Container, Verdict]], now: str, by: str = "", on_trial: bool = True) -> list[Roll]:
+def plan(judged: t.Iterable[tuple[Container, Verdict]], now: str, by: str = "") -> list[Roll]:
     """The changes that the verdicts ask for, one per object, in the order of the containers.
 
     :param now: time for the annotation, `2006-01-02T15:04:05Z`
     :param by: name of the Update
-    :param on_trial: whether rolls are watched, so that they can be taken back
     """
     grouped: dict[tuple[str, str], Roll] = {}
     for container, verdict in judged:
         if verdict.rolls:
-            change = _roll(container, t.cast(str, verdict.candidate), now, by, on_trial)
+            change = _roll(container, t.cast(str, verdict.candidate), now, by)
         elif verdict.action == "roll_back":
             change = _roll_back(container, verdict, now, by)
         elif verdict.action == "settle":
@@ -75,13 +74,13 @@ def plan(judged: t.Iterable[tuple[Container, Verdict]], now: str, by: str = "", 
     return list(grouped.values())
 
 
-def _roll(container: Container, digest: str, now: str, by: str, on_trial: bool) -> Change:
+def _roll(container: Container, digest: str, now: str, by: str) -> Change:
     before, reference = container["spec_image"], container["reference"]
     known, undone = (follows.of_dict(container[key]) for key in ("follow", "undone"))
     last = undone or known
     runs = [item["digest"] for item in container["running"] if item["id_kind"] == "manifest"]
     # a Job ends: there is nothing to watch
-    on_trial = on_trial and container["workload"]["kind"] != "CronJob"
+    on_trial = container["workload"]["kind"] != "CronJob"
     memory = follows.Follow(
         reference,
         digest,

@@ -172,10 +172,10 @@ def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
 
 
 def _is_in_progress(container: Container, verdict: Verdict) -> bool:
-    """A roll of ours until it has proven itself, even one that fails; a rollout of others while it gets on."""
+    """A roll of ours until it is complete and nothing is wrong with it; a rollout of others while it gets on."""
     rollout = container["rollout"]
     if verdict.progress:
-        return verdict.progress.state != "steady"
+        return not verdict.progress.healthy
     return not rollout["complete"] and (bool(container["follow"]) or is_under_way(rollout))
 
 

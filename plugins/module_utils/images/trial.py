@@ -17,7 +17,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import run
 
 Object = t.Mapping[str, t.Any]
 
-#: seconds that the new containers must run without a restart, where the workload has no minReadySeconds of its own
+#: seconds that the new containers must run without a restart, or longer, where the workload's minReadySeconds says so
 STEADY = 60
 #: seconds for which a Pod may wait for a node before that is told: an autoscaler needs a moment
 PATIENCE = 60
@@ -46,11 +46,13 @@ class Progress:
     :ivar state: `under_way`, `steady` (the trial is over), `failed`, or `blocked` by something that is not the image
     :ivar reason: one word for a condition, where it failed or is blocked
     :ivar message: the same for people
+    :ivar healthy: the rollout is complete and nothing is wrong so far: only time is missing
     """
 
     state: str
     reason: str = ""
     message: str = ""
+    healthy: bool = False
 
 
 def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> dict[str, t.Any]:
@@ -59,12 +61,13 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
-        `steady_seconds` (how long ago that must be), `troubled` [{`pod`, `uid`, `reason`, `since`}], `unscheduled` (of
-        the same shape), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
+        `steady_seconds` (how long ago that must be), `restarts`, `troubled` [{`pod`, `uid`, `reason`, `since`}],
+        `unscheduled` (of the same shape), `others` (the same of other containers, with `container` and the time
+        `restarted`, empty where it does not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
     restarts = 0
-    troubled, unscheduled = [], []
+    troubled, unscheduled, others = [], [], []
     for pod in live:
         meta = pod["metadata"]
         who = {"pod": meta["name"], "uid": meta["uid"], "since": meta.get("creationTimestamp", "")}
@@ -76,13 +79,16 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         trouble = _trouble(entry, kind)
         if trouble:
             troubled.append({**who, "reason": trouble})
+        others += [{**who, **other} for other in _others(pod, name)]
         starts.append(None if trouble else _started(entry, kind))
     return {
         "pods": len(starts),
         "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
-        "steady_seconds": STEADY if restarts else (workload.get("spec") or {}).get("minReadySeconds") or STEADY,
+        "steady_seconds": max(STEADY, (workload.get("spec") or {}).get("minReadySeconds") or 0),
+        "restarts": restarts,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
+        "others": others[:_MOST],
         "obstacle": _obstacle(workload),
         "ordered": is_ordered(workload),
     }
@@ -110,6 +116,19 @@ def _trouble(entry: Object, kind: str) -> str:
     if kind == "init":
         return "does not end"
     return "" if entry.get("ready") else "is not ready"
+
+
+def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:
+    """Containers beside the one on trial that fail, or did and were started again."""
+    for entry in running.all_statuses(pod):
+        state = entry.get("state") or {}
+        reason = (state.get("waiting") or {}).get("reason", "")
+        code = (state.get("terminated") or {}).get("exitCode")
+        restarted = (state.get("running") or {}).get("startedAt", "") if entry.get("restartCount") else ""
+        if entry["name"] != name and (reason in running.FAILING or code or restarted):
+            ended = f"ended with exit code {code}" if code else f"restarted {entry.get('restartCount')} times"
+            why = reason or ended
+            yield {"container": entry["name"], "reason": why, "restarted": restarted}
 
 
 def _started(entry: Object, kind: str) -> str | None:
@@ -156,9 +175,16 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         if not answers and first["reason"] in _PULLING:
             return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
         return Progress("failed", "RolloutFailed", message)
+    others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < STEADY]
+    if others and not trial["troubled"]:
+        # also where such a Pod was available for a moment, which ends a Deployment's rollout
+        pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
+        return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
     if rollout["complete"] and trial["pods"]:
         since = trial["steady_since"]
-        return Progress("steady" if since and age(since, now) >= trial["steady_seconds"] else "under_way")
+        is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
+        healthy = bool(since) and (is_steady or not trial["restarts"])
+        return Progress("steady" if is_steady else "under_way", healthy=healthy)
     return _waiting_for(container, now, deadline)
 
 
@@ -166,15 +192,9 @@ def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> P
     trial, rollout = container["trial"], container["rollout"]
     if trial["obstacle"]:
         return Progress("blocked", trial["obstacle"]["reason"], trial["obstacle"]["message"])
-    waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= PATIENCE]
+    waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= min(PATIENCE, deadline)]
     if waiting:
         return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
-    others = [x for x in rollout["failing"] if x["container"] != container["container"]]
-    if others and not trial["troubled"]:
-        other = others[0]
-        return Progress(
-            "blocked", "OtherContainer", f"Pod {other['pod']}: container {other['container']}: {other['reason']}"
-        )
     if not trial["troubled"] and age(container["follow"]["at"], now) >= deadline:
         message = f"{rollout['updated']} of {rollout['desired']} Pods are updated after {deadline} s"
         return Progress("blocked", "NoProgress", message)

@@ -82,7 +82,7 @@ def values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list
 def _is_rolling(container: Container, verdict: Verdict) -> bool:
     """Also where the first new Pods run what is published, and old ones are left, or a roll is on trial."""
     if verdict.progress:
-        return verdict.progress.state == "under_way"
+        return verdict.progress.state == "under_way" and not verdict.progress.healthy
     return verdict.verdict == STALE or (bool(container["follow"]) and is_replacing(container["rollout"]))
 
 
@@ -98,7 +98,14 @@ def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> Condition:
         return "UpToDate", "Unknown", "Unknown", message
     if missing:
         return "UpToDate", "Unknown", "TargetNotFound", message
+    if any(_is_unfinished(*pair) for pair in judged):
+        return "UpToDate", "False", "RolloutInProgress", f"{message}; not every Pod runs it yet"
     return "UpToDate", "True", "Current", message
+
+
+def _is_unfinished(container: Container, verdict: Verdict) -> bool:
+    """The first new Pods run what is published, and the rollout gets no further, or is not that far yet."""
+    return not verdict.progress.healthy if verdict.progress else _is_rolling(container, verdict)
 
 
 def _rolling(rolling: Judged) -> Condition:

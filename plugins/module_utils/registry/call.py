@@ -8,6 +8,9 @@ from __future__ import annotations
 import time
 import typing as t
 
+from ansible.module_utils.common.validation import check_type_list
+
+from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
     cache,
@@ -45,19 +48,27 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
     _check_numbers(params)
     settings = _settings(params)
     single = params.get("image") is not None
-    items = [params["image"]] if single else params.get("images") or []
+    items = [params["image"]] if single else _items(params.get("images"))
     entries = [lookup.read_entry(item, params.get("platform"), params.get("pull_secrets")) for item in items]
     secrets = _read_secrets(entries, connect)
     for entry in entries:
         lookup.plan(entry, secrets, settings)
     results, made, elapsed = _look_up(entries, settings, params, started)
     if not single:
-        return {"changed": False, "images": results, "requests_made": made, "elapsed": elapsed}
+        images = handover.write(results) if params.get("as_text") else results
+        return {"changed": False, "images": images, "requests_made": made, "elapsed": elapsed}
     result = results[0]
     if result.pop("state") == "unknown":
         context = {key: value for key, value in result.items() if key not in ("msg", "reason")}
         raise StewardError(result["msg"], result.get("reason"), **{**context, "requests_made": made})
     return {"changed": False, **result, "requests_made": made}
+
+
+def _items(given: t.Any) -> list[t.Any]:
+    try:
+        return check_type_list(handover.read(given) or [])
+    except TypeError as exc:
+        raise StewardError(f"The option images must be a list: {exc}") from exc
 
 
 def _look_up(

@@ -21,7 +21,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.credenti
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import Facts
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import parse_platform, pick
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, is_digest, parse
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Found, Place, Query, Wanted
 
 ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify", "compare"})
@@ -52,7 +52,8 @@ class Entry:
     :ivar resolve: what to read beside the top-level digest; None where the module's option says it
     :ivar expect: digests for which nothing more has to be read, or verified
     :ivar verify: prove that another digest can be pulled with these credentials
-    :ivar compare: digests whose children are to be read too, where the tag names none of `expect`
+    :ivar compare: digests whose children are to be read too, where the tag names none of `expect`; of the same
+        repository
     """
 
     image: str
@@ -91,7 +92,7 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         entry.resolve = _texts(data, "resolve", RESOLVE)
         entry.expect = frozenset(_texts(data, "expect") or ())
         entry.verify = _truth(data, "verify")
-        entry.compare = frozenset(_texts(data, "compare") or ())
+        entry.compare = _own_digests(_texts(data, "compare") or (), entry.reference)
     except StewardError as exc:
         entry.error = exc
     return entry
@@ -107,6 +108,30 @@ def _texts(data: t.Mapping[str, t.Any], key: str, known: t.Container[str] | None
         if not isinstance(item, str) or (known is not None and item not in known):
             raise _bad(f"{data.get('image')}: {key!r} of the entry has {item!r}, which it does not take")
     return tuple(items)
+
+
+def _own_digests(items: t.Iterable[str], reference: Reference) -> frozenset[str]:
+    """Digests of the reference's own repository: what another one has says nothing about it.
+
+    :raises StewardError: for what is neither a digest nor repository@digest
+    """
+    found = set()
+    for item in items:
+        # as a Pod's status has it, with or without docker-pullable://
+        repository, _at, digest = item.rpartition("://")[2].rpartition("@")
+        if not is_digest(digest):
+            raise _bad(f"{reference}: 'compare' of the entry has {item!r}, which is no digest")
+        if not repository or _repository(repository) == (reference.registry, reference.repository):
+            found.add(digest)
+    return frozenset(found)
+
+
+def _repository(text: str) -> tuple[str, str] | None:
+    try:
+        parsed = parse(text)
+    except StewardError:
+        return None
+    return parsed.registry, parsed.repository
 
 
 def _truth(data: t.Mapping[str, t.Any], key: str) -> bool:
@@ -238,24 +263,27 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
         result["credential_rejected"] = list(trace.refused)
     if error is not None:
         result.update(error.as_result())
+        if "gone" in result:
+            result["gone"] = [digest for digest in result["gone"] if digest in entry.compare]
         if entry.warnings and error.reason in ("unauthorized", "not_found"):
             result["msg"] += f"; {'; '.join(entry.warnings)}"
     elif job is not None and job.found is not None and entry.reference is not None:
         result.update(state="found", digest=job.found.digest, media_type=job.found.media_type)
         result["reference"] = entry.reference.at(job.found.digest)
-        result.update(_proofs(job.found))
+        result.update(_proofs(job.found, entry.compare))
         if job.found.facts is not None:
             result.update(_facts(entry, job.found.digest, job.found.facts, settings, warnings))
     result["warnings"] = list(dict.fromkeys(warnings))
     return result
 
 
-def _proofs(found: Found) -> dict[str, t.Any]:
+def _proofs(found: Found, compare: t.Container[str]) -> dict[str, t.Any]:
     result: dict[str, t.Any] = {}
     if found.pullable is not None:
         result.update(pullable=found.pullable, pullable_msg=found.pullable_msg)
-    if found.compared:
-        result["compared"] = {digest: list(images) for digest, images in found.compared.items()}
+    if found.compared and compare:
+        result["compared"] = {digest: list(images) for digest, images in found.compared.images.items()}
+        result["gone"] = [digest for digest in found.compared.gone if digest in compare]
     return result
 
 

@@ -175,7 +175,7 @@ def check_size(answer: Response, repository: str, identifier: str) -> None:
 def failure(answer: Response, repository: str, identifier: str) -> StewardError:
     """The error that an answer other than 200 stands for."""
     host, status = urllib.parse.urlsplit(answer.url).netloc.rpartition("@")[2], answer.status
-    where, said = f"{host}/{repository}:{identifier}", _error_code(answer)
+    where, code = f"{host}/{repository}:{identifier}", _error_code(answer)
     if status in (404, 410):
         reason, text = "not_found", "missing or not permitted"
     elif status in (401, 403):
@@ -188,7 +188,9 @@ def failure(answer: Response, repository: str, identifier: str) -> StewardError:
         reason, text = "not_a_manifest", "an answer that no registry should give"
     wants = re.search(r'scope="([\w:/.,*-]{1,200})"', answer.get("www-authenticate"))
     asks = f"; the registry asks for {wants[1]}" if wants and reason == "unauthorized" else ""
-    return StewardError(f"{where}: {text} (HTTP {status}{said}{asks})", reason=reason, status=status)
+    said = f", {code}" if code else ""
+    known = {"code": code} if code else {}
+    return StewardError(f"{where}: {text} (HTTP {status}{said}{asks})", reason=reason, status=status, **known)
 
 
 def _error_code(answer: Response) -> str:
@@ -197,7 +199,7 @@ def _error_code(answer: Response) -> str:
         code = json.loads(answer.body)["errors"][0]["code"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return ""
-    return f", {code}" if isinstance(code, str) and re.fullmatch(r"[A-Z_]{1,40}", code) else ""
+    return code if isinstance(code, str) and re.fullmatch(r"[A-Z_]{1,40}", code) else ""
 
 
 def list_tags(repository: str) -> t.Generator[Request, Response, t.Iterator[str]]:

@@ -12,7 +12,13 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import auth, challenge, facts, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
+    auth,
+    challenge,
+    comparison,
+    facts,
+    protocol,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk, Helpers
@@ -27,8 +33,6 @@ MAX_TOKEN_BODY = 1024 * 1024
 USER_AGENT = "kubesteward"
 # Pulls that a registry still grants below which nothing optional is asked.
 RATE_RESERVE = 5
-# Digests that one look-up compares with what is published; a workload runs one or two.
-MAX_COMPARED = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Wanted:
     :ivar platforms: those whose config digest is wanted
     :ivar expect: digests for which nothing more is read
     :ivar verify: prove that any other digest can be pulled
-    :ivar compare: digests of the repository whose children are wanted too
+    :ivar compare: digests of the repository whose children are wanted too, and whether they are still there
     """
 
     children: bool = False
@@ -93,7 +97,7 @@ class Found:
     """The answer to a query.
 
     :ivar pullable: None where nobody asked; `pullable_msg` says why it is not
-    :ivar compared: digest -> digests of its images, of those of `Wanted.compare` that the registry still has
+    :ivar compared: what was found out about those of `Wanted.compare`; None where nothing was asked
     """
 
     digest: str
@@ -101,7 +105,7 @@ class Found:
     facts: facts.Facts | None = None
     pullable: bool | None = None
     pullable_msg: str | None = None
-    compared: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    compared: comparison.Compared | None = None
 
 
 class Resolver:
@@ -148,7 +152,14 @@ class Resolver:
         endpoint = place.endpoint
         trace.host, trace.source, trace.refused = endpoint.host, None, ()
         asking = _Asking(self, f"{scheme}://{endpoint.host}", place, query.anonymous_fallback, trace)
-        head = asking.run(protocol.find(endpoint.repository, query.reference.identifier))
+        try:
+            head = asking.run(protocol.find(endpoint.repository, query.reference.identifier))
+        except StewardError as exc:
+            if exc.reason == "not_found" and wanted.compare and not endpoint.mirror:
+                exc.context["gone"] = comparison.gone(
+                    wanted.compare, lambda digest: comparison.lacks(endpoint.repository, digest, asking.run, False)
+                )
+            raise
         self._schemes[endpoint.host] = scheme
         if head.media_type == SCHEMA_1 or not head.digest:
             raise StewardError(
@@ -171,22 +182,39 @@ class Resolver:
             )
             return found
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
-        compared = self._compared(wanted.compare - {head.digest}, asking, endpoint.repository)
-        return dataclasses.replace(found, media_type=read.media_type, facts=read, compared=compared)
+        found = dataclasses.replace(found, media_type=read.media_type, facts=read)
+        if not wanted.compare:
+            return found
+        compared = comparison.compare(
+            wanted.compare - {head.digest},
+            frozenset(child.digest for child in read.children or ()),
+            endpoint.repository,
+            asking.run,
+            lambda digest: self._lacks(digest, asking, query, trace),
+            self.cache,
+        )
+        return dataclasses.replace(found, compared=compared)
 
-    def _compared(self, digests: t.Iterable[str], asking: _Asking, repository: str) -> dict[str, tuple[str, ...]]:
-        """What digests of the repository consist of; one that cannot be read is left out."""
-        compared = {}
-        for digest in sorted(digests)[:MAX_COMPARED]:
-            try:
-                read = asking.run(facts.gather(repository, protocol.Head(digest, ""), False, (), self.cache))
-            except StewardError as exc:
-                # gone from the registry or malformed says nothing; no answer now leaves the whole look-up undecided
-                if exc.reason in ("unreachable", "rate_limited", "tls_error"):
-                    raise
-                continue
-            compared[digest] = (digest,) if read.children is None else tuple(child.digest for child in read.children)
-        return compared
+    def _lacks(self, digest: str, asking: _Asking, query: Query, trace: Trace) -> bool:
+        """Whether the registry itself has no such digest: a mirror may lack what the registry has."""
+        if not comparison.lacks(asking.place.endpoint.repository, digest, asking.run, True):
+            return False
+        own = query.places[-1]
+        if asking.place is own:
+            return True
+        source = trace.source
+        try:
+            asking = self._asking(own, query, trace)
+            return comparison.lacks(own.endpoint.repository, digest, asking.run, False)
+        except StewardError:
+            # behind a mirror nobody has to reach the registry
+            return False
+        finally:
+            trace.source = source
+
+    def _asking(self, place: Place, query: Query, trace: Trace) -> _Asking:
+        scheme = self._schemes.get(place.endpoint.host, place.endpoint.schemes[0])
+        return _Asking(self, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
 
     def _verified(self, found: Found, scheme: str, place: Place, trace: Trace) -> Found:
         """Ask for the digest itself as the kubelet would: with these credentials, not anonymously after a refusal."""
@@ -206,9 +234,7 @@ class Resolver:
         :raises StewardError: with one of the documented reasons, where any page cannot be read
         """
         place = query.places[-1]
-        scheme = self._schemes.get(place.endpoint.host, place.endpoint.schemes[0])
-        asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
-        return list(asking.run(protocol.list_tags(place.endpoint.repository)))
+        return list(self._asking(place, query, trace).run(protocol.list_tags(place.endpoint.repository)))
 
     def token(
         self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench import catalog
+from bench import catalog, workloads
 from bench.__main__ import GROUPS
+from bench.catalog import MEASURES
 from bench.errors import BenchError
 
 
@@ -17,7 +18,7 @@ def names(only: str) -> list[str]:
 
 
 def test_without_a_selection_everything_is_measured():
-    assert names("") == [measure.name for measure in catalog.MEASURES]
+    assert names("") == [measure.name for measure in MEASURES]
 
 
 def test_a_selection_brings_what_it_is_compared_with_and_nothing_else():
@@ -49,16 +50,23 @@ def test_measures_are_grouped_in_order():
 
 
 def test_every_group_can_be_prepared():
-    assert {measure.group for measure in catalog.MEASURES} == set(GROUPS)
+    taken = {group: [measure.name for measure in of if measure.taken] for group, of in catalog.groups(MEASURES).items()}
+    assert {group: [name for source in sources for name in source.NAMES] for group, sources in GROUPS.items()} == taken
 
 
 def test_what_is_compared_is_taken_in_the_same_group():
-    taken = {measure.name: measure for measure in catalog.MEASURES if measure.taken}
-    for measure in catalog.MEASURES:
+    taken = {measure.name: measure for measure in MEASURES if measure.taken}
+    for measure in MEASURES:
         assert [taken[need].group for need in measure.needs] == [measure.group] * len(measure.needs)
 
 
+def test_what_another_measures_runs_tell_brings_that_measure_which_runs_before():
+    assert names("registry_1000_startup") == ["registry_1000", "registry_1000_startup"]
+    assert names("update_500_workloads_rss_mb") == ["empty_play", *workloads.NAMES]
+
+
 def test_rates_are_compared_with_rates():
-    kinds = {measure.name: measure.kind for measure in catalog.MEASURES}
-    for measure in catalog.MEASURES:
-        assert len({kinds[need] for need in measure.needs}) == 1
+    kinds = {measure.name: measure.kind for measure in MEASURES}
+    for measure in MEASURES:
+        compared = (measure.name if measure.taken else measure.of, measure.against)
+        assert len({kinds[name] for name in compared if name}) == 1

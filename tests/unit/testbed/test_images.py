@@ -32,9 +32,14 @@ def test_an_exiting_image_passes_text_and_code_as_arguments() -> None:
     assert config(images.exiting_image('say "bye"', 3))["Cmd"][-2:] == ['say "bye"', "3"]
 
 
+def test_a_dying_image_passes_text_seconds_and_code_as_arguments() -> None:
+    assert config(images.dying_image('say "bye"', 0.5, 3))["Cmd"][-3:] == ['say "bye"', "0.5", "3"]
+
+
 def test_images_end_at_once_and_run_as_nobody() -> None:
     assert config(images.web_image("v1"))["StopSignal"] == "SIGKILL"
     assert config(images.web_image("v1"))["User"] == "65534:65534"
+    assert config(images.web_image("v1", stop_signal="SIGTERM"))["StopSignal"] == "SIGTERM"
 
 
 def test_an_index_gets_one_attestation_an_image() -> None:

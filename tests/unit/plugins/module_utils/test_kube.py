@@ -150,6 +150,11 @@ def test_metadata_alone_is_asked_for_by_its_media_type():
     assert "header_params" not in server.asked[1][2]
 
 
+def test_an_empty_list_of_metadata_has_null_for_its_items():
+    server = Server({"kind": "PartialObjectMetadataList", "metadata": {}, "items": None})
+    assert cluster_of(server).find("apps/v1", "Deployment", "shop", "app=none", metadata_only=True) == []
+
+
 def test_what_is_not_there_is_none_or_empty():
     assert cluster_of(Server(refusal(404, "gone"))).get("v1", "Pod", "shop", "p") is None
     assert cluster_of(Server(refusal(404, "gone"))).find(INSTALL_GROUP, "Start", "shop") == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.modules import pod_image_id
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
@@ -139,3 +140,14 @@ def test_the_deployment_of_a_start_belongs_to_it_however_it_was_asked_for(cluste
     assert [(item["workload"]["owner"]["kind"], item["controller"]) for item in result["containers"]] == [
         ("Start", None)
     ]
+
+
+@pytest.mark.parametrize("params", [{"update": "by-label"}, {"starts": True}, {"name": "no-such-pod"}])
+def test_as_text_says_the_same(cluster, params):
+    result, texts = look(cluster, **params), look(cluster, as_text=True, **params)
+    for key in ("containers", "lookups", "update_resource"):
+        assert handover.read(texts[key]) == result[key]
+        assert handover.is_text(texts[key]) or result[key] is None
+    assert {key: texts[key] for key in ("image", "missing", "others")} == {
+        key: result[key] for key in ("image", "missing", "others")
+    }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import types
@@ -116,3 +117,15 @@ def test_every_module_has_an_action_of_its_name():
     assert {path.stem for path in (ROOT / "plugins/action").glob("*.py") if path.stem != "__init__"} == modules
     for name in modules:
         assert f'MODULE = "kubesteward.core.{name}"' in (ROOT / f"plugins/action/{name}.py").read_text()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_cycles_are_searched_for_meanwhile_and_what_was_set_is_set_again(enabled):
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with pytest.raises(KeyError), direct._without_cycle_collector():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

@@ -143,7 +143,8 @@ def test_a_roll_that_proves_itself_is_settled_with_one_write():
     run(cluster, PUSHED, now=ROLLED)
     recover(cluster, "a", since=ROLLED)
     run(cluster, PUSHED, now="2026-03-01T10:00:30Z")
-    assert (memory(cluster).trial, condition(cluster, "Rolling")[0]) == (True, "True")
+    # nothing is wrong so far, and only time is missing
+    assert (memory(cluster).trial, condition(cluster, "Rolling")[0]) == (True, "False")
     cluster.writes.clear()
     done = run(cluster, PUSHED, now=EARLY)
     assert [entry["container"] for entry in done.settled] == ["app"]
@@ -172,12 +173,13 @@ def test_without_rollback_a_failure_is_told_once_and_nothing_is_written():
     assert cluster.writes == []
 
 
-def test_a_roll_that_nobody_watches_is_not_on_trial():
-    cluster = cluster_of("a", rollback={"enabled": False}, delete_flag=True)
-    run(cluster, PUSHED, now=ROLLED)
-    assert memory(cluster).trial is False
-    settle(cluster, "a")
-    assert run(cluster, PUSHED, now=EARLY).deleted is True
+def test_a_roll_that_is_not_taken_back_is_watched_all_the_same():
+    cluster = failed("a", rollback={"enabled": False}, delete_flag=True)
+    assert run(cluster, PUSHED, now=EARLY).deleted is False
+    assert (condition(cluster, "UpToDate")[0], condition(cluster, "Rolling")[0]) == ("False", "True")
+    assert run(cluster, PUSHED, now=OVERDUE).deleted is False
+    assert outcomes(cluster) == ["rolled", "failed"]
+    assert condition(cluster, "UpToDate") == ("False", "RolloutInProgress")
 
 
 @pytest.mark.parametrize("held", [{"suspend": True}, {"dryRun": True}])

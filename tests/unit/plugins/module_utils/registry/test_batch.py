@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
@@ -185,3 +186,24 @@ def test_no_thread_is_left_behind():
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.02)
     assert threading.active_count() <= before
+
+
+def test_what_is_handed_on_as_text_is_looked_up_and_returned_the_same():
+    with serving(GOOD) as server:
+        images = [{"image": f"{server.host}/app:t{n}", "expect": []} for n in range(3)]
+        listed = look_up(images=images)["images"]
+        text = look_up(images=handover.write(images), as_text=True)["images"]
+    assert handover.is_text(text)
+    timeless = [[{**entry, "elapsed": 0} for entry in entries] for entries in (listed, handover.read(text))]
+    assert timeless[0] == timeless[1]
+    assert [entry["state"] for entry in listed] == ["found"] * 3
+
+
+def test_references_may_still_be_one_line_with_commas_and_nothing_else():
+    with serving(GOOD) as server:
+        found = look_up(images=f"{server.host}/app:t0,{server.host}/app:t1")["images"]
+    assert [entry["state"] for entry in found] == ["found"] * 2
+    assert look_up(images="json:[]")["images"] == []
+    for wrong in ({"image": "a"}, handover.write({"image": "a"})):
+        with pytest.raises(StewardError, match="The option images must be a list"):
+            look_up(images=wrong)

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Digests beside the one that a tag names, those that run: what they consist of, and whether they are still there."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, protocol
+
+# Digests that one look-up compares with what is published; a workload runs one or two.
+MAX_COMPARED = 4
+#: no answer, as opposed to one that says something about the digest
+_UNANSWERED = ("unreachable", "rate_limited", "tls_error")
+
+Run = t.Callable[[protocol.Steps], t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What was found out about digests.
+
+    :ivar images: digest -> digests of its images, of those that could be read
+    :ivar gone: those that the registry does not have any more
+    """
+
+    images: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+
+
+def compare(
+    digests: t.Iterable[str],
+    listed: t.Container[str],
+    repository: str,
+    run: Run,
+    lacks: t.Callable[[str], bool],
+    store: facts.FactStore,
+) -> Compared:
+    """Ask for each digest, and read what of it is not remembered.
+
+    :param listed: images of the index that the tag names: there, without a request
+    :param lacks: whether the registry says that it has no such digest
+    :raises StewardError: no answer about a digest of which nothing is known: the whole look-up is undecided
+    """
+    images: dict[str, tuple[str, ...]] = {}
+    gone = []
+    for digest in sorted(digests)[:MAX_COMPARED]:
+        if digest in listed:
+            images[digest] = (digest,)
+            continue
+        known = store.get(digest) is not None
+        is_gone = _unless_silent(lacks, digest, known)
+        if is_gone:
+            gone.append(digest)
+        if known or not is_gone:
+            found = _read(digest, repository, run, store)
+            images.update({digest: found} if found else {})
+    return Compared(images, tuple(gone))
+
+
+def _unless_silent(lacks: t.Callable[[str], bool], digest: str, known: bool) -> bool:
+    try:
+        return lacks(digest)
+    except StewardError:
+        if known:
+            return False
+        raise
+
+
+def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> tuple[str, ...]:
+    try:
+        read = run(facts.gather(repository, protocol.Head(digest, ""), False, (), store))
+    except StewardError as exc:
+        if exc.reason in _UNANSWERED:
+            raise
+        # malformed, or a part of it is missing: that says nothing
+        return ()
+    return (digest,) if read.children is None else tuple(child.digest for child in read.children)
+
+
+def gone(digests: t.Iterable[str], lacks: t.Callable[[str], bool]) -> list[str]:
+    """Those of the digests that the registry has no more; one that it does not answer for is none of them."""
+    return [digest for digest in sorted(digests)[:MAX_COMPARED] if _unless_silent(lacks, digest, True)]
+
+
+def lacks(repository: str, digest: str, run: Run, sure: bool) -> bool:
+    """Whether the registry says that it has no such digest; False where its answer leaves that open.
+
+    :param sure: True where the repository was just read, so that "not found" cannot mean "not permitted"
+    :raises StewardError: no answer
+    """
+    try:
+        run(protocol.find(repository, digest))
+    except StewardError as exc:
+        if exc.reason in _UNANSWERED:
+            raise
+        return exc.reason == "not_found" and (sure or exc.context.get("code") == "MANIFEST_UNKNOWN")
+    return False

@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""image_rollout takes what the other modules return, as lists or as texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubesteward.core.plugins.module_utils import handover
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.modules import image_rollout
+
+GIVEN = {
+    "namespace": "shop",
+    "running": [{"container": "web"}],
+    "published": [{"image": "a"}],
+    "update_resource": {"kind": "Update"},
+    "dry_run": False,
+}
+
+
+def test_texts_are_what_they_stand_for():
+    handed = ("running", "published", "update_resource")
+    texts = {key: handover.write(value) if key in handed else value for key, value in GIVEN.items()}
+    assert image_rollout.unpacked(texts) == image_rollout.unpacked(GIVEN) == GIVEN
+
+
+def test_nothing_is_nothing():
+    empty = {**GIVEN, "running": handover.write([]), "published": None, "update_resource": None}
+    assert image_rollout.unpacked(empty) == {**GIVEN, "running": [], "published": [], "update_resource": None}
+
+
+@pytest.mark.parametrize("option", ["running", "published", "update_resource"])
+def test_something_else_is_refused_by_name(option):
+    with pytest.raises(StewardError, match=f"The option {option} must be"):
+        image_rollout.unpacked({**GIVEN, option: "web"})
