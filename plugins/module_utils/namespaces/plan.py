@@ -202,8 +202,7 @@ def _is_contested(
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    labels = there["metadata"].get("labels") or {}
-    return labels.get(MANAGED_BY) == OURS or bool(differences.owned(there))
+    return _has_mark(there) or bool(differences.owned(there))
 
 
 def _namespace(
@@ -255,19 +254,26 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
     keep = {(item["kind"], item["metadata"]["name"]) for item in wanted.objects}
     return [
         Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
-        for kind, name, there in _marked(live)
+        for kind, name, there in _marked(live, claim)
         if (kind, name) not in keep and f"{kind}/{name}" not in claim.kept
     ]
 
 
-def _marked(live: Live) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
-    """Objects with our label, in the order in which they go."""
+def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
+    """Objects that we made, in the order in which they go.
+
+    In a namespace that was there before us only our label tells: our name among managers may be of an earlier claim.
+    """
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS and kind in KINDS
+        if kind in KINDS and (_has_mark(there) or (claim.origin == claims.CREATED and is_ours(there)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
+
+
+def _has_mark(there: t.Mapping[str, t.Any]) -> bool:
+    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _only_if_identical(request: Request, found: Plan) -> None:
@@ -280,18 +286,21 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     others = [
         f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
     ]
+    if found.held:
+        # what is held would be written later
+        others.append(f"ResourceQuota {request.name}-quota")
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations = []
+        found.operations, found.shrunk, found.held = [], None, False
 
 
 def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    # without the key: an empty map is wanted too, and one without any labels would differ from it
-    body = {**operation.body, "metadata": {k: v for k, v in operation.body["metadata"].items() if k != "labels"}}
+    meta = {key: value for key, value in operation.body["metadata"].items() if key != "labels"}
+    body = {**operation.body, "metadata": meta}
     return not differences.differences(body, operation.before)
 
 
@@ -302,7 +311,7 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     operations = [
         Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in unlinked.patches
     ]
-    for kind, name, there in _marked(live):
+    for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
             body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
             operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
