@@ -252,7 +252,9 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
     else:
-        cluster.delete(target, operation.uid)
+        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
+        before = operation.before if kind == "Namespace" else None
+        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
 
 
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:
