@@ -288,16 +288,24 @@ table:
 """
 
 import copy
+import functools
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import nspros, provision, report, sizes
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import (
+    forecast,
+    nspros,
+    provision,
+    report,
+    sizes,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
 
 Object = dict[str, t.Any]
@@ -381,6 +389,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, detai
         check_mode,
         details,
         now,
+        forecast.Webhooks(cluster).homes,
     )
     if params["nspros"]:
         given = params["nspros"]
@@ -410,6 +419,23 @@ def _distinct(entries: list[Object]) -> list[Object]:
     return entries
 
 
+@functools.cache
+def _of_one() -> ArgumentSpecValidator:
+    spec = argument_spec()
+    return ArgumentSpecValidator({option: spec[option] for option in ("name", *_OF_ONE)})
+
+
+def _checked(entry: Object) -> Object:
+    """One of many namespaces, with the types that its options have; Ansible itself knows it only as a dictionary.
+
+    :raises StewardError: an option is of another type
+    """
+    found = _of_one().validate(entry)
+    if found.error_messages:
+        raise StewardError("; ".join(found.error_messages))
+    return {key: value for key, value in found.validated_parameters.items() if value is not None}
+
+
 def _one(
     entry: Object, claimant: str, params: t.Mapping[str, t.Any], cluster: Cluster, options: provision.Options
 ) -> provision.Result:
@@ -421,7 +447,7 @@ def _one(
         if params["state"] != "present":
             because = nspros.released if params["state"] == "released" else str
             return provision.let_go(cluster, requests.name_of(entry), claimant, because, options)
-        request = requests.read(entry, claimant, params["allowed_roles"], options.sizes)
+        request = requests.read(_checked(entry), claimant, params["allowed_roles"], options.sizes)
     except StewardError as exc:
         return provision.refused(name, exc)
     return provision.provide(cluster, request, options)
