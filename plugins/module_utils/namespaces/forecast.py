@@ -16,7 +16,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.reques
 _MOST = 10
 #: the label of the network that OpenShift's routers are in, which is no Pod network
 ROUTERS = "policy-group.network.openshift.io/ingress"
-_ADMISSION = "admissionregistration.k8s.io/v1"
+ADMISSION = "admissionregistration.k8s.io/v1"
+WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
 class Webhooks:
@@ -37,9 +38,9 @@ class Webhooks:
             return self._known
 
     def _find(self) -> t.Iterator[str]:
-        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+        for kind in WEBHOOKS:
             try:
-                found = self._cluster.find(_ADMISSION, kind, None)
+                found = self._cluster.find(ADMISSION, kind, None)
             except ApiError as exc:
                 if exc.status != 403:
                     raise

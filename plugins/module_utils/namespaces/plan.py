@@ -87,7 +87,9 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
     found.shrunk = shrink.check(_hard(wanted), quota)
-    if found.shrunk and (request.shrink == "Hold" or not found.shrunk.is_known):
+    # held, the quota would pass for identical
+    is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
+    if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
         found.held = True
         wanted = _as_it_is(wanted, request, live)
     repairs = contest.read(live.namespace, now)
@@ -115,7 +117,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
         *_surplus(wanted, claim, live),
         *_closing(request, claim, final),
     ]
-    if answer.state == "adopt" and request.adoption == "IfIdentical":
+    if is_measured:
         _only_if_identical(request, found)
     return found
 
@@ -200,8 +202,7 @@ def _is_contested(
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    labels = there["metadata"].get("labels") or {}
-    return labels.get(MANAGED_BY) == OURS or bool(differences.owned(there))
+    return _has_mark(there) or bool(differences.owned(there))
 
 
 def _namespace(
@@ -253,19 +254,26 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
     keep = {(item["kind"], item["metadata"]["name"]) for item in wanted.objects}
     return [
         Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
-        for kind, name, there in _marked(live)
+        for kind, name, there in _marked(live, claim)
         if (kind, name) not in keep and f"{kind}/{name}" not in claim.kept
     ]
 
 
-def _marked(live: Live) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
-    """Objects with our label, in the order in which they go."""
+def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
+    """Objects that we made, in the order in which they go.
+
+    In a namespace that was there before us only our label tells: our name among the managers may be of an earlier claim.
+    """
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS and kind in KINDS
+        if kind in KINDS and (_has_mark(there) or (claim.origin == claims.CREATED and is_ours(there)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
+
+
+def _has_mark(there: t.Mapping[str, t.Any]) -> bool:
+    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _only_if_identical(request: Request, found: Plan) -> None:
@@ -303,7 +311,7 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     operations = [
         Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in unlinked.patches
     ]
-    for kind, name, there in _marked(live):
+    for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
             body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
             operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
