@@ -165,6 +165,9 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
     :param answers: the registry answered in this pass: where it does not, a Pod that cannot pull proves nothing
     """
     trial, rollout = container["trial"], container["rollout"]
+    if container["image"] != container["spec_image"]:
+        # the Pods are those from before: they prove nothing, and nothing against it
+        return _unapplied(container, now, deadline)
     if rollout["observed"] < rollout["generation"] or rollout["desired"] == 0:
         return Progress("under_way")
     # a StatefulSet that goes back to an earlier template may have Pods that are older than the roll
@@ -186,6 +189,14 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         healthy = bool(since) and (is_steady or not trial["restarts"])
         return Progress("steady" if is_steady else "under_way", healthy=healthy)
     return _waiting_for(container, now, deadline)
+
+
+def _unapplied(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:
+    """A Start was rolled, and its Deployment does not have the image yet."""
+    if age(container["follow"]["at"], now) < deadline:
+        return Progress("under_way")
+    message = f"the Deployment does not have the Start's image after {deadline} s: is the Start applied?"
+    return Progress("blocked", "NoProgress", message)
 
 
 def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:

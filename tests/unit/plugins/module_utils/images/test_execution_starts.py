@@ -188,3 +188,15 @@ def test_a_dry_run_holds_every_roll():
     done = run(cluster, PUSHED, dry_run=True)
     assert (done.rolled, image(cluster, "a")) == ([], IMAGE)
     assert done.judged[0][1].reason == "dry_run"
+
+
+def test_a_start_that_nobody_has_applied_yet_is_not_settled_by_its_old_pods():
+    cluster = starts_cluster()
+    run(cluster, PUSHED, now="2026-03-01T10:00:00Z")
+    for now in ("2026-03-01T10:05:00Z", "2026-03-01T10:20:00Z"):
+        done = run(cluster, PUSHED, now=now)
+        assert (done.settled, done.rolled_back) == ([], [])
+    told = cluster.read("Update", "update-sample")["status"]
+    assert [entry["outcome"] for entry in told["history"]] == ["rolled"]
+    blocked = next(x for x in told["conditions"] if x["type"] == "RolloutBlocked")
+    assert (blocked["status"], blocked["reason"]) == ("True", "NoProgress")

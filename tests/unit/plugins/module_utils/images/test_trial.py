@@ -212,3 +212,16 @@ def test_a_broken_pod_of_a_failed_digest_is_in_the_way_of_an_ordered_statefulset
     assert ordered(I2, waits("ImagePullBackOff"), failed=None)
     assert not ordered(I2, RUNS, failed=None)
     assert not ordered(I2, waits("ImagePullBackOff"), left=(), failed=None)
+
+
+@pytest.mark.parametrize(
+    ("status", "at", "expected"),
+    [
+        (READY, EARLY, ("under_way", "")),
+        ({**READY, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}, EARLY, ("under_way", "")),
+        (waits("CrashLoopBackOff"), LATE, ("blocked", "NoProgress")),
+    ],
+)
+def test_pods_of_a_deployment_that_does_not_have_its_starts_image_yet_prove_nothing(status, at, expected):
+    found = trial.assess({**on_trial(status), "image": f"{REPOSITORY}@{I1}"}, at, 600)
+    assert (found.state, found.reason, found.healthy) == (*expected, False)
