@@ -236,14 +236,30 @@ def stuck_pods(workload: Object, pods: t.Iterable[Object], left: t.Container[str
         {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
         for pod in pods
         if running.revision_hash(pod) != current
+        # the controller would make such a Pod of the old revision again
+        and _ordinal(pod) >= _first_updated(workload)
         and not pod["metadata"].get("deletionTimestamp")
         and any(_is_broken(pod, container, left, failed) for container in running.template_containers(pod))
     ]
 
 
+def _first_updated(workload: Object) -> int:
+    """Ordinal from which on a StatefulSet makes Pods of the new revision."""
+    spec = workload["spec"]
+    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    return partition + ((spec.get("ordinals") or {}).get("start") or 0)
+
+
+def _ordinal(pod: Object) -> int:
+    number = pod["metadata"]["name"].rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 def is_ordered(workload: Object) -> bool:
-    """True for a StatefulSet that replaces its Pods one after the other."""
-    return workload["kind"] == "StatefulSet" and workload["spec"].get("podManagementPolicy") != "Parallel"
+    """True for a StatefulSet that replaces its Pods one after the other by itself."""
+    spec = workload["spec"]
+    by_hand = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
+    return workload["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel" and not by_hand
 
 
 def _is_broken(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> bool:

@@ -192,12 +192,14 @@ def test_the_deadline_counts_from_the_roll_where_a_pod_is_older():
     assert trial.assess(on_trial(ENDED, at=late), LATE, 600).state == "under_way"
 
 
-def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady"):
+def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady", strategy=None, name="", ordinals=None):
     owner = workload("StatefulSet", containers=[container(image=f"{REPOSITORY}@{I1}")])
     quarantine = {"digest": failed, "reason": "x", "at": ROLLED} if failed else None
     owner["metadata"]["annotations"] = annotation(app=followed(I1, left=list(left), quarantine=quarantine))
-    owner["spec"]["podManagementPolicy"] = policy
-    one, _none = pod_of(owner, [{**state(f"{REPOSITORY}@{digest}"), **waiting}])
+    owner["spec"].update(
+        podManagementPolicy=policy, updateStrategy=strategy or {"type": "RollingUpdate"}, ordinals=ordinals
+    )
+    one, _none = pod_of(owner, [{**state(f"{REPOSITORY}@{digest}"), **waiting}], name=name)
     one["metadata"]["labels"]["controller-revision-hash"] = "web-before"
     one["spec"]["containers"][0]["image"] = f"{REPOSITORY}@{digest}"
     return [pod["name"] for pod in inspect(owner, one)[0]["stuck"]] == [one["metadata"]["name"]]
@@ -212,6 +214,31 @@ def test_a_broken_pod_of_a_failed_digest_is_in_the_way_of_an_ordered_statefulset
     assert ordered(I2, waits("ImagePullBackOff"), failed=None)
     assert not ordered(I2, RUNS, failed=None)
     assert not ordered(I2, waits("ImagePullBackOff"), left=(), failed=None)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "expected"),
+    [
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, "web-1", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, "web-2", True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}, "web-0", True),
+        ({"type": "OnDelete"}, "web-2", False),
+    ],
+)
+def test_no_pod_is_deleted_that_would_come_back_the_same_or_that_nobody_waits_for(strategy, name, expected):
+    assert ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name=name) is expected
+
+
+def test_the_partition_counts_from_the_first_ordinal():
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    assert not ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name="web-4", ordinals={"start": 3})
+    assert ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name="web-5", ordinals={"start": 3})
+
+
+def test_a_rollback_deletes_no_pod_where_people_do():
+    spec = {"updateStrategy": {"type": "OnDelete"}}
+    assert on_trial(waits("CrashLoopBackOff"), "StatefulSet")["trial"]["ordered"]
+    assert not on_trial(waits("CrashLoopBackOff"), "StatefulSet", spec=spec)["trial"]["ordered"]
 
 
 @pytest.mark.parametrize(
