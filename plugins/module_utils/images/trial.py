@@ -78,7 +78,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         restarts += entry.get("restartCount", 0)
         trouble = _trouble(entry, kind)
         if trouble:
-            troubled.append({**who, "reason": trouble})
+            troubled.append({**who, "reason": trouble, "since": _unwell_since(pod, entry)})
         others += [{**who, **other} for other in _others(pod, name)]
         starts.append(None if trouble else _started(entry, kind))
     return {
@@ -116,6 +116,18 @@ def _trouble(entry: Object, kind: str) -> str:
     if kind == "init":
         return "does not end"
     return "" if entry.get("ready") else "is not ready"
+
+
+def _unwell_since(pod: Object, entry: Object) -> str:
+    """Since when a container is in trouble: since its Pod was made, unless it ran well for long enough before."""
+    made: str = pod["metadata"].get("creationTimestamp", "")
+    last = (entry.get("state") or {}).get("terminated") or (entry.get("lastState") or {}).get("terminated") or {}
+    if last.get("startedAt") and age(last["startedAt"], last.get("finishedAt") or "") < STEADY:
+        # what dies again and again is ready in between
+        return made
+    told = {x.get("type"): x for x in (pod.get("status") or {}).get("conditions") or ()}
+    ready = told.get("ContainersReady") or told.get("Ready") or {}
+    return max(made, ready.get("lastTransitionTime") or "") if ready.get("status") != "True" else made
 
 
 def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:

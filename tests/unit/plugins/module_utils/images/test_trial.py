@@ -252,3 +252,30 @@ def test_a_rollback_deletes_no_pod_where_people_do():
 def test_pods_of_a_deployment_that_does_not_have_its_starts_image_yet_prove_nothing(status, at, expected):
     found = trial.assess({**on_trial(status), "image": f"{REPOSITORY}@{I1}"}, at, 600)
     assert (found.state, found.reason, found.healthy) == (*expected, False)
+
+
+def died(started, ended, **more):
+    """Waiting for the next start after a run."""
+    last = {"terminated": {"exitCode": 1, "startedAt": started, "finishedAt": ended}}
+    return {**waits("CrashLoopBackOff"), "lastState": last, "restartCount": 1, **more}
+
+
+@pytest.mark.parametrize("condition", ["ContainersReady", "Ready"])
+@pytest.mark.parametrize(
+    ("status", "unready_since", "expected"),
+    [
+        # never ready: since the Pod was made, with or without a liveness probe that starts it again
+        (RUNS, ROLLED, "failed"),
+        (died(ROLLED, "2026-03-01T10:09:00Z"), ROLLED, "failed"),
+        # a moment ago it was ready still
+        (RUNS, "2026-03-01T10:09:50Z", "under_way"),
+        (died(ROLLED, "2026-03-01T10:09:50Z"), "2026-03-01T10:09:50Z", "under_way"),
+        (died(None, None), "2026-03-01T10:09:50Z", "under_way"),
+        # ready for some seconds of each run
+        (died("2026-03-01T10:09:45Z", "2026-03-01T10:09:50Z"), "2026-03-01T10:09:50Z", "failed"),
+        ({**RUNS, "lastState": died("2026-03-01T10:09:45Z", "2026-03-01T10:09:50Z")["lastState"]}, LATE, "failed"),
+    ],
+)
+def test_what_ran_well_before_has_its_time_from_when_it_became_unready(status, unready_since, expected, condition):
+    told = {"type": condition, "status": "False", "lastTransitionTime": unready_since}
+    assert trial.assess(on_trial(status, pod={"conditions": [told]}), LATE, 600).state == expected
