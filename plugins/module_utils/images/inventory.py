@@ -74,7 +74,7 @@ def _describe(
     revisions: t.Sequence[Object],
     pods: t.Sequence[Object],
 ) -> dict[str, t.Any]:
-    controller = _foreign_controller(workload, start)
+    controller, given_by = _foreign_controller(workload, start), start
     if container["name"] != workload["metadata"]["name"]:
         # a Start gives one container, of the Deployment's name: what others add beside it is the Deployment's own
         start = None
@@ -88,6 +88,7 @@ def _describe(
             "uid": workload["metadata"]["uid"],
             "owner": {**_name(start), "digest": (start.get("status") or {}).get("digest")} if start else None,
         },
+        "start": given_by["metadata"]["name"] if given_by else None,
         "container": container["name"],
         "type": container["type"],
         "path": _spec_path(workload, start, container),

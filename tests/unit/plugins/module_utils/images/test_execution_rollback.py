@@ -302,6 +302,8 @@ def test_the_younger_of_two_updates_writes_nothing_to_the_workload():
         {"spec": {"targets": TARGETS[:1], "containers": {"follow": ["proxy"]}}},
         {"spec": {"targets": [{"kind": "Deployment", "selector": {"matchLabels": {"app": "b"}}}]}},
         {"spec": {}},
+        # no label: its own passes fail
+        {"spec": {"targets": [TARGETS[0], {"kind": "Deployment", "selector": {"matchLabels": {"a b": "x"}}}]}},
         {"metadata": {"deletionTimestamp": ROLLED}},
     ],
 )

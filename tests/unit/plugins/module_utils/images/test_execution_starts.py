@@ -29,6 +29,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
     FakeCluster,
+    one_pass,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
     PUSHED,
@@ -200,3 +201,16 @@ def test_a_start_that_nobody_has_applied_yet_is_not_settled_by_its_old_pods():
     assert [entry["outcome"] for entry in told["history"]] == ["rolled"]
     blocked = next(x for x in told["conditions"] if x["type"] == "RolloutBlocked")
     assert (blocked["status"], blocked["reason"]) == ("True", "NoProgress")
+
+
+def test_what_others_add_beside_a_starts_container_belongs_to_the_older_update_too():
+    side = "registry.example/shop/side"
+    resource = start()
+    owner = start_deployment(resource, extra=[container("side", f"{side}:1")])
+    statuses = [state(at(I1), "nginx-sample"), state(f"{side}@{I1}", "side")]
+    one, between = pod_of(owner, statuses, name="pod-start")
+    cluster = FakeCluster(update("another"), update(), resource, owner, one, *between)
+    registry = {**SAME, f"{side}:1": published(I2, image=f"{side}:1", children=())}
+    done = run(cluster, registry)
+    assert [verdict.reason for _container, verdict in done.judged] == ["digest_equal", "conflict"]
+    assert [roll["container"] for roll in one_pass(cluster, registry, "another").rolled] == ["side"]
