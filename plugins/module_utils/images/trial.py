@@ -180,8 +180,11 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
     if container["image"] != container["spec_image"]:
         # the Pods are those from before: they prove nothing, and nothing against it
         return _unapplied(container, now, deadline)
-    if rollout["observed"] < rollout["generation"] or rollout["desired"] == 0:
+    if rollout["observed"] < rollout["generation"]:
         return Progress("under_way")
+    if rollout["desired"] == 0:
+        # nobody knows, and nothing goes on
+        return Progress("under_way", healthy=rollout["complete"])
     # a StatefulSet that goes back to an earlier template may have Pods that are older than the roll
     overdue = [(x, age(max(x["since"], container["follow"]["at"]), now)) for x in trial["troubled"]]
     first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))

@@ -184,7 +184,7 @@ def test_nothing_is_known_of_a_rollout_that_was_not_seen_or_has_no_pods():
     unseen = on_trial(READY, told={"observedGeneration": 0})
     assert trial.assess(unseen, LATE, 600).state == "under_way"
     none = on_trial(None, spec={"replicas": 0}, told=dict.fromkeys(("replicas", "updatedReplicas"), 0))
-    assert trial.assess(none, LATE, 600).state == "under_way"
+    assert trial.assess(none, LATE, 600) == trial.Progress("under_way", healthy=True)
 
 
 def test_the_deadline_counts_from_the_roll_where_a_pod_is_older():

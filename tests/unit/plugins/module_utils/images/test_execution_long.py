@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Long after a roll: good images stay where they are, nobody waits without need, and nothing is told twice."""
+
+from __future__ import annotations
+
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import NAMESPACE
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
+    PUSHED,
+    cluster_of,
+    run,
+    settle,
+)
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.test_execution_rollback import (
+    MUCH_LATER,
+    ROLLED,
+    condition,
+    crash,
+    failed,
+    outcomes,
+    reasons,
+    recover,
+)
+
+
+def test_a_good_image_that_nobody_looked_at_for_a_day_is_not_taken_back_for_a_moment_of_unreadiness():
+    cluster = cluster_of("a")
+    run(cluster, PUSHED, now=ROLLED)
+    recover(cluster, "a", since=ROLLED)
+    unready = {"type": "ContainersReady", "status": "False", "lastTransitionTime": "2026-03-02T09:59:55Z"}
+
+    def blink(pod):
+        pod["metadata"]["creationTimestamp"] = ROLLED
+        pod["status"]["conditions"] = [unready]
+        pod["status"]["containerStatuses"][0]["ready"] = False
+
+    cluster.edit("Pod", "pod-a", blink)
+    assert run(cluster, PUSHED, now="2026-03-02T10:00:00Z").rolled_back == []
+    assert len(run(cluster, PUSHED, now="2026-03-02T10:09:55Z").rolled_back) == 1
+
+
+def test_a_roll_of_what_was_scaled_to_nothing_keeps_no_other_from_rolling():
+    cluster = cluster_of("a", "b", maxConcurrent=1)
+    assert reasons(run(cluster, PUSHED, now=ROLLED)) == ["digest_differs", "rollout_in_progress"]
+
+    def scale(deployment):
+        deployment["spec"]["replicas"] = 0
+        deployment["status"]["observedGeneration"] = 3
+        deployment["status"].update(dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 0))
+
+    assert run(cluster, PUSHED, now=MUCH_LATER).rolled == []
+    cluster.edit("Deployment", "a", scale)
+    del cluster.objects[("Pod", NAMESPACE, "pod-a")]
+    done = run(cluster, PUSHED, now=MUCH_LATER)
+    assert (reasons(done), done.settled) == (["no_pods", "digest_differs"], [])
+    settle(cluster, "b")
+    recover(cluster, "b", since=ROLLED)
+    run(cluster, PUSHED, now=MUCH_LATER)
+    assert condition(cluster, "Rolling")[0] == "False"
+
+
+def test_what_fails_again_and_again_and_stays_is_told_once():
+    cluster = failed("a", rollback={"enabled": False})
+    for minute in (10, 12, 14):
+        run(cluster, PUSHED, now=f"2026-03-01T10:{minute}:00Z")
+        recover(cluster, "a", since=f"2026-03-01T10:{minute}:30Z")
+        run(cluster, PUSHED, now=f"2026-03-01T10:{minute}:40Z")
+        crash(cluster, "a")
+    assert outcomes(cluster) == ["rolled", "failed"]
+    assert [event["reason"] for event in cluster.events].count("RolloutFailed") == 1
