@@ -67,6 +67,7 @@ _CONTAINER_TOO: dict[str, Shape] = {
         "unscheduled": _OBSERVED,
         "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
+        "edited": _TEXT,
         "ordered": _FLAG,
     },
 }

@@ -25,6 +25,8 @@ PATIENCE = 60
 _MOST = 20
 #: the registry or the way to it is at fault, where it does not answer us either
 _PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
+#: the image itself is at fault, whatever else was edited
+_NOT_GOT = _PULLING | {"ErrImageNeverPull", "ImageInspectError", "InvalidImageName", "SignatureValidationFailed"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,6 +194,8 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
         if not answers and first["reason"] in _PULLING:
             return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
+        if trial["edited"] and first["reason"] not in _NOT_GOT:
+            return Progress("blocked", "TemplateEdited", f"{message}, and {trial['edited']} edited the template since")
         return Progress("failed", "RolloutFailed", message)
     others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < STEADY]
     if others and not trial["troubled"]:

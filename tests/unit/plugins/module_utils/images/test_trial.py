@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, trial
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
     I2,
@@ -17,6 +17,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     followed,
     inspect,
     pod_of,
+    start,
     state,
     workload,
 )
@@ -141,6 +142,54 @@ def test_a_workload_may_ask_for_more_time(seconds, restarts, at, expected):
 def test_what_is_not_the_images_fault_blocks(given, reason):
     found = trial.assess(on_trial(None, **given), LATE, 600)
     assert (found.state, found.reason) == ("blocked", reason)
+
+
+def wrote(manager, time, template=True, image=False):
+    """An entry of managedFields."""
+    pod = {"f:containers": {'k:{"name":"app"}': {"f:image": {}} if image else {"f:env": {}}}}
+    annotations = {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}
+    fields = {"f:spec": {"f:template": {"f:spec": pod} if template else annotations}}
+    return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields}
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields", "expected"),
+    [
+        ("CrashLoopBackOff", [wrote("kubectl-edit", "2026-03-01T10:01:00Z")], ("blocked", "TemplateEdited")),
+        ("CreateContainerConfigError", [wrote("argo", "2026-03-01T10:01:00Z")], ("blocked", "TemplateEdited")),
+        # no edit mends an image that cannot be pulled
+        ("ImagePullBackOff", [wrote("kubectl-edit", "2026-03-01T10:01:00Z")], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [wrote("kubectl-edit", "2026-03-01T09:00:00Z")], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [wrote("kubectl-rollout", LATE, template=False)], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [], ("failed", "RolloutFailed")),
+    ],
+)
+def test_what_somebody_else_edited_after_the_roll_may_be_to_blame(reason, fields, expected):
+    image = container(image=f"{REPOSITORY}@{I2}")
+    managed = [*fields, wrote("kubesteward", ROLLED, image=True)]
+    owner = workload(containers=[image], managedFields=managed)
+    owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
+    one, between = pod_of(owner, [{**state(f"{REPOSITORY}@{I2}"), **waits(reason)}])
+    (found,) = inspect(owner, one, *between)
+    progress = trial.assess(found, LATE, 600)
+    assert (progress.state, progress.reason) == expected
+    assert expected[0] == "failed" or fields[0]["manager"] in progress.message
+
+
+@pytest.mark.parametrize(
+    ("key", "time", "expected"),
+    [
+        ("f:resources", LATE, "kubectl-edit"),
+        ("f:resources", EARLY, ""),
+        ("f:replicas", LATE, ""),
+        ("f:image", LATE, ""),
+    ],
+)
+def test_who_edited_a_start_after_its_roll(key, time, expected):
+    rolled = {"manager": "kubesteward", "time": EARLY, "fieldsV1": {"f:spec": {"f:image": {}}}}
+    edit = {"manager": "kubectl-edit", "time": time, "fieldsV1": {"f:spec": {key: {}}}}
+    assert inventory.edited_since(start(managedFields=[edit, rolled]), "app") == expected
+    assert inventory.edited_since(start(managedFields=[edit]), "app") == ""
 
 
 @pytest.mark.parametrize(("at", "expected"), [(EARLY, "under_way"), (LATE, "blocked")])
