@@ -159,7 +159,7 @@ def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> Judged:
 def _takes_a_place(container: Container, verdict: Verdict) -> bool:
     """Rolling, on trial, or broken by what the tag names now, which must not reach more.
 
-    One that is blocked by something else, or broken otherwise, stops no other.
+    One that is blocked by something else, broken otherwise, or lacks a Pod on a lost node, stops no other.
     """
     rollout, follow = container["rollout"], container["follow"]
     if verdict.progress:
@@ -167,7 +167,8 @@ def _takes_a_place(container: Container, verdict: Verdict) -> bool:
         # one that was scaled to nothing may stay so for ever
         return is_open and not (rollout["desired"] == 0 and rollout["complete"])
     is_ours = bool(follow) and follow["digest"] == container.get("published")
-    return trial.is_under_way(rollout) or (is_ours and not rollout["complete"])
+    others = trial.is_under_way(rollout) and trial.is_replacing(rollout)
+    return others or (is_ours and not rollout["complete"])
 
 
 def _workload(container: Container) -> tuple[str, str]:

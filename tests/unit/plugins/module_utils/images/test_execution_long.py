@@ -5,9 +5,16 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import NAMESPACE
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I1,
+    NAMESPACE,
+    pod_of,
+    workload,
+)
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
     PUSHED,
+    TARGETS,
+    at,
     cluster_of,
     run,
     settle,
@@ -69,3 +76,23 @@ def test_what_fails_again_and_again_and_stays_is_told_once():
         crash(cluster, "a")
     assert outcomes(cluster) == ["rolled", "failed"]
     assert [event["reason"] for event in cluster.events].count("RolloutFailed") == 1
+
+
+def test_a_pod_that_is_missing_from_others_rollouts_for_ever_keeps_no_other_from_rolling():
+    cluster = cluster_of("a", maxConcurrent=1)
+    owner = workload("DaemonSet", "agent", replicas=3)
+    owner["status"]["numberAvailable"] = 2
+    one, between = pod_of(owner, at(I1), name="pod-agent")
+    for item in (owner, one, *between):
+        cluster.put(item)
+    agent = {"kind": "DaemonSet", "name": "agent"}
+    cluster.edit("Update", "update-sample", lambda x: x["spec"].update(targets=[*TARGETS[:1], agent]))
+    assert reasons(run(cluster, PUSHED, now=ROLLED)) == ["digest_differs", "rollout_in_progress"]
+
+    # while Pods are replaced it is a rollout like any other
+    other = cluster_of("a", maxConcurrent=1)
+    owner["status"]["updatedNumberScheduled"] = 1
+    for item in (owner, one, *between):
+        other.put(item)
+    other.edit("Update", "update-sample", lambda x: x["spec"].update(targets=[*TARGETS[:1], agent]))
+    assert reasons(run(other, PUSHED, now=ROLLED)) == ["rollout_in_progress", "rollout_in_progress"]
