@@ -188,7 +188,10 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         # nobody knows, and nothing goes on
         return Progress("under_way", healthy=rollout["complete"])
     # a StatefulSet that goes back to an earlier template may have Pods that are older than the roll
-    overdue = [(x, age(max(x["since"], container["follow"]["at"]), now)) for x in trial["troubled"]]
+    rolled = container["follow"]["at"]
+    # a clock that was put right since must not put a way back off
+    rolled = rolled if age(rolled, now) >= 0 else ""
+    overdue = [(x, age(max(x["since"], rolled), now)) for x in trial["troubled"]]
     first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))
     if first and seconds >= deadline:
         message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
@@ -202,8 +205,8 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         # also where such a Pod was available for a moment, which ends a Deployment's rollout
         pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
         return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
-    if rollout["complete"] and trial["pods"]:
-        since = trial["steady_since"]
+    since = trial["steady_since"]
+    if rollout["complete"] and trial["pods"] and (since or trial["troubled"]):
         is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
         healthy = bool(since) and (is_steady or not trial["restarts"])
         return Progress("steady" if is_steady else "under_way", healthy=healthy)

@@ -144,6 +144,16 @@ def test_what_is_not_the_images_fault_blocks(given, reason):
     assert (found.state, found.reason) == ("blocked", reason)
 
 
+def test_a_pod_that_a_scale_up_left_without_a_node_blocks_too():
+    scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    told = {"conditions": [{"type": "Progressing", "reason": "NewReplicaSetAvailable"}], "availableReplicas": 0}
+    given = on_trial(waits(""), told=told, pod={"conditions": [scheduled], "containerStatuses": []})
+    assert given["rollout"]["complete"]
+    assert trial.assess(given, EARLY, 600).state == "under_way"
+    found = trial.assess(given, LATE, 600)
+    assert (found.state, found.reason) == ("blocked", "Unschedulable")
+
+
 def wrote(manager, time, template=True, image=False):
     """An entry of managedFields."""
     pod = {"f:containers": {'k:{"name":"app"}': {"f:image": {}} if image else {"f:env": {}}}}
@@ -239,6 +249,11 @@ def test_nothing_is_known_of_a_rollout_that_was_not_seen_or_has_no_pods():
 def test_the_deadline_counts_from_the_roll_where_a_pod_is_older():
     late = "2026-03-01T10:05:00Z"
     assert trial.assess(on_trial(ENDED, at=late), LATE, 600).state == "under_way"
+
+
+def test_a_roll_dated_in_the_future_is_no_reason_to_wait_for_it():
+    assert trial.assess(on_trial(ENDED, at="2027-01-01T00:00:00Z"), EARLY, 600).state == "under_way"
+    assert trial.assess(on_trial(ENDED, at="2027-01-01T00:00:00Z"), LATE, 600).state == "failed"
 
 
 def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady", strategy=None, name="", ordinals=None):
