@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
+    I2,
+    IMAGE,
     NAMESPACE,
     pod_of,
     workload,
@@ -16,11 +21,14 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     TARGETS,
     at,
     cluster_of,
+    flags,
+    image,
     run,
     settle,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.test_execution_rollback import (
     MUCH_LATER,
+    OVERDUE,
     ROLLED,
     condition,
     crash,
@@ -96,3 +104,28 @@ def test_a_pod_that_is_missing_from_others_rollouts_for_ever_keeps_no_other_from
         other.put(item)
     other.edit("Update", "update-sample", lambda x: x["spec"].update(targets=[*TARGETS[:1], agent]))
     assert reasons(run(other, PUSHED, now=ROLLED)) == ["rollout_in_progress", "rollout_in_progress"]
+
+
+@pytest.mark.parametrize(
+    "act", [lambda cluster: recover(cluster, "a", since=ROLLED), lambda cluster: crash(cluster, "a")]
+)
+def test_where_nobody_can_tell_what_other_updates_have_only_the_status_is_written(act):
+    cluster = cluster_of("a")
+    find, refused = cluster.find, ApiError("may not list Updates", 403)
+
+    def refuse(api_version, kind, *more, **options):
+        if kind == "Update":
+            raise refused
+        return find(api_version, kind, *more, **options)
+
+    cluster.find = refuse
+    done = run(cluster, PUSHED, now=ROLLED)
+    assert (done.errors, done.rolled, image(cluster, "a")) == ([str(refused)], [], IMAGE)
+    assert (flags(cluster), condition(cluster, "UpToDate")) == ((True, False), ("False", "Stale"))
+    cluster.find = find
+    assert len(run(cluster, PUSHED, now=ROLLED).rolled) == 1
+    act(cluster)
+    cluster.find = refuse
+    done = run(cluster, PUSHED, now=OVERDUE)
+    assert (done.rolled_back, done.settled, image(cluster, "a")) == ([], [], at(I2))
+    assert outcomes(cluster) == ["rolled"]
