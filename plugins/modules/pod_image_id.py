@@ -162,6 +162,12 @@ containers:
       type: str
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
+    start:
+      description: Name of the Start that gives the workload, also for a container that others added beside the
+        Start's own.
+      type: str
+      returned: success
+      sample: start-sample
     reference:
       description: The reference that is followed.
       type: str
