@@ -196,12 +196,10 @@ containers:
       description: Number of Pods whose container has no image ID yet.
       type: int
       returned: success
-      sample: 0
     waiting_reasons:
       description: Why they wait, and how many.
       type: dict
       returned: success
-      sample: {}
     excluded:
       description: Number of Pods that were left out, by reason.
       type: dict
@@ -218,7 +216,6 @@ containers:
       type: list
       elements: str
       returned: success
-      sample: []
     pull_secrets:
       description: Names of the pull secrets of a live Pod.
       type: list
@@ -247,7 +244,6 @@ containers:
       type: list
       elements: dict
       returned: success
-      sample: []
     rollout:
       description: How far the workload's own rollout is.
       type: dict
