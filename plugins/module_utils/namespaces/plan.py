@@ -150,7 +150,7 @@ def _objects(
         if answer.state == "adopt":
             # also what was ours once: our name among its managers outlives a release
             kept.append(f"{kind}/{name}")
-        elif not is_ours(there):
+        elif not (is_ours(there) or _is_kept(item, answer.claim)):
             found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
             continue
         paths = differences.differences(item, there)
@@ -170,6 +170,11 @@ def _still_kept(wanted: Desired, live: Live, before: Claim | None) -> list[str]:
     return [*objects, *marks.kept(live.namespace, ours, before)]
 
 
+def _is_kept(item: Object, claim: Claim | None) -> bool:
+    """True for what was adopted, perhaps by a pass that did not come to mark it."""
+    return claim is not None and f"{item['kind']}/{item['metadata']['name']}" in claim.kept
+
+
 def _is_immutable(kind: str, path: differences.Path) -> bool:
     return (kind, path[0]) in (("RoleBinding", "roleRef"), ("Secret", "type"))
 
@@ -177,7 +182,7 @@ def _is_immutable(kind: str, path: differences.Path) -> bool:
 def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found: Plan) -> list[Operation]:
     """Delete and make anew what the API server does not let be changed."""
     kind, name = item["kind"], item["metadata"]["name"]
-    if answer.state == "adopt" or (answer.claim and f"{kind}/{name}" in answer.claim.kept):
+    if answer.state == "adopt" or _is_kept(item, answer.claim):
         found.conflicts.append(f"{kind} {name} exists with another role or type, which nobody can change")
         return []
     gone = Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
@@ -200,8 +205,11 @@ def _is_contested(
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    labels = there["metadata"].get("labels") or {}
-    return labels.get(MANAGED_BY) == OURS or bool(differences.owned(there))
+    return _is_marked(there) or bool(differences.owned(there))
+
+
+def _is_marked(there: t.Mapping[str, t.Any]) -> bool:
+    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _namespace(
@@ -253,17 +261,21 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
     keep = {(item["kind"], item["metadata"]["name"]) for item in wanted.objects}
     return [
         Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
-        for kind, name, there in _marked(live)
+        for kind, name, there in _marked(live, claim)
         if (kind, name) not in keep and f"{kind}/{name}" not in claim.kept
     ]
 
 
-def _marked(live: Live) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
-    """Objects with our label, in the order in which they go."""
+def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
+    """Objects of ours, in the order in which they go.
+
+    In a Namespace that we made, one whose label somebody took away is ours still; in another we may have given it back.
+    """
+    was_made = claim.origin == claims.CREATED
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS and kind in KINDS
+        if kind in KINDS and (_is_marked(there) or (was_made and is_ours(there)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
 
@@ -300,7 +312,7 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     operations = [
         Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in unlinked.patches
     ]
-    for kind, name, there in _marked(live):
+    for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
             body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
             operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
