@@ -82,6 +82,21 @@ def test_what_is_not_there_at_all_differs(live):
     assert differences.differences(wanted, live) == found
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "is_same"),
+    [
+        ({"port": 80}, {"port": 80, "protocol": "TCP"}, True),
+        ({"port": 80}, {"port": 80, "protocol": "UDP"}, False),
+        ({"port": 80, "protocol": "TCP"}, {"port": 80}, True),
+        ({"kind": "User"}, {"kind": "User", "apiGroup": "rbac.authorization.k8s.io"}, True),
+        ({"port": 80}, {"port": 80, "endPort": 90}, False),
+    ],
+)
+def test_what_is_filled_in_is_no_difference_below_a_list(mine, theirs, is_same):
+    wanted, live = ({"metadata": {}, "spec": {"list": [item]}} for item in (mine, theirs))
+    assert (differences.differences(wanted, live) == []) is is_same
+
+
 def test_an_amount_that_is_none_is_compared_as_text():
     live = {"metadata": {}, "spec": {"hard": {"pods": "many"}}}
     assert differences.differences({"metadata": {}, "spec": {"hard": {"pods": "1"}}}, live)
