@@ -4,7 +4,7 @@
 """What a playbook asks of the testbed, or of the cluster of TESTBED_KUBECONFIG: `python -m testbed.scenario ...`.
 
 Every command prints one JSON object. `facts`: how to reach it; `push NAME=TEXT...` and `inspect NAME...`: digests by
-repository:tag; `mark` and `writes MARK NAMESPACE`: what this product wrote in a namespace since the mark.
+repository:tag; `mark` and `writes MARK NAMESPACE...`: what this product wrote to namespaces and in them since the mark.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("mark").set_defaults(answer=_mark)
     writes = commands.add_parser("writes")
     writes.add_argument("mark", type=int)
-    writes.add_argument("namespace")
+    writes.add_argument("namespaces", nargs="+", metavar="NAMESPACE")
     writes.set_defaults(answer=_writes)
     return parser
 
@@ -79,6 +79,15 @@ def own_writes(events: t.Iterable[Event]) -> list[str]:
     ]
 
 
+def within(events: t.Iterable[Event], namespaces: t.Collection[str]) -> list[Event]:
+    """Events on the namespaces themselves, and on what is in them."""
+    return [
+        event
+        for event in events
+        if event.namespace in namespaces or (event.resource == "namespaces" and event.name in namespaces)
+    ]
+
+
 def _push(testbed: Testbed, asked: argparse.Namespace) -> dict[str, str]:
     return {name: images.push(images.web_image(text), name, testbed.registry) for name, text in asked.items}
 
@@ -92,7 +101,7 @@ def _mark(testbed: Testbed, _asked: argparse.Namespace) -> dict[str, int]:
 
 
 def _writes(testbed: Testbed, asked: argparse.Namespace) -> dict[str, list[str]]:
-    return {"writes": own_writes(AuditLog.of(testbed).since(asked.mark, namespace=asked.namespace))}
+    return {"writes": own_writes(within(AuditLog.of(testbed).since(asked.mark), asked.namespaces))}
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ _CONTAINER_TOO: dict[str, Shape] = {
         "steady_since": _MAYBE_TEXT,
         "troubled": _OBSERVED,
         "unscheduled": _OBSERVED,
+        "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
         "ordered": _FLAG,
     },

@@ -109,8 +109,8 @@ def rolled_back(container: Container, verdict: Verdict) -> Verdict:
     """The verdict after the previous image went back: what the tag names is quarantined."""
     failed = container["follow"]["digest"]
     why = verdict.progress.message if verdict.progress else ""
-    if container.get("published") not in (failed, None):
-        # the tag has moved on meanwhile: the next pass looks at that
+    if container.get("published") != failed:
+        # the tag has moved on meanwhile, or nobody knows: the next pass looks at that
         return dataclasses.replace(verdict, action="")
     message = f"{failed} failed ({why}); {container['follow']['back']} went back"
     return Verdict(STALE, "quarantined", message, failed, verdict.progress)

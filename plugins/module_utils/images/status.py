@@ -107,7 +107,10 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
         if (*key, entry["digest"]) in known and key not in taken_back:
             continue
         spec_image = containers[key]["spec_image"]
-        goes = {"from": spec_image, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
+        # a pass that did not live to tell it wrote down where it came from
+        memory = containers[key]["follow"] or containers[key]["undone"]
+        failed = spec_image if key in taken_back else memory["from"]
+        goes = {"from": failed, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
         if key not in taken_back and carries(spec_image, entry["digest"]):
             goes = {"to": spec_image, "outcome": "failed"}
         names = {"workload": key[0], "container": key[1], "time": entry["since"], "message": entry["reason"]}

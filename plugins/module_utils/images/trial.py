@@ -62,11 +62,12 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     :param kind: the container's type, `container`, `init` or `sidecar`
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
         `steady_seconds` (how long ago that must be), `restarts`, `troubled` [{`pod`, `uid`, `reason`, `since`}],
-        `unscheduled` (of the same shape), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
+        `unscheduled` (of the same shape), `others` (the same of other containers, with `container` and the time
+        `restarted`, empty where it does not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
     restarts = 0
-    troubled, unscheduled = [], []
+    troubled, unscheduled, others = [], [], []
     for pod in live:
         meta = pod["metadata"]
         who = {"pod": meta["name"], "uid": meta["uid"], "since": meta.get("creationTimestamp", "")}
@@ -78,6 +79,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         trouble = _trouble(entry, kind)
         if trouble:
             troubled.append({**who, "reason": trouble})
+        others += [{**who, **other} for other in _others(pod, name)]
         starts.append(None if trouble else _started(entry, kind))
     return {
         "pods": len(starts),
@@ -86,6 +88,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         "restarts": restarts,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
+        "others": others[:_MOST],
         "obstacle": _obstacle(workload),
         "ordered": is_ordered(workload),
     }
@@ -113,6 +116,19 @@ def _trouble(entry: Object, kind: str) -> str:
     if kind == "init":
         return "does not end"
     return "" if entry.get("ready") else "is not ready"
+
+
+def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:
+    """Containers beside the one on trial that fail, or did and were started again."""
+    for entry in running.all_statuses(pod):
+        state = entry.get("state") or {}
+        reason = (state.get("waiting") or {}).get("reason", "")
+        code = (state.get("terminated") or {}).get("exitCode")
+        restarted = (state.get("running") or {}).get("startedAt", "") if entry.get("restartCount") else ""
+        if entry["name"] != name and (reason in running.FAILING or code or restarted):
+            ended = f"ended with exit code {code}" if code else f"restarted {entry.get('restartCount')} times"
+            why = reason or ended
+            yield {"container": entry["name"], "reason": why, "restarted": restarted}
 
 
 def _started(entry: Object, kind: str) -> str | None:
@@ -159,6 +175,11 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         if not answers and first["reason"] in _PULLING:
             return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
         return Progress("failed", "RolloutFailed", message)
+    others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < STEADY]
+    if others and not trial["troubled"]:
+        # also where such a Pod was available for a moment, which ends a Deployment's rollout
+        pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
+        return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
     if rollout["complete"] and trial["pods"]:
         since = trial["steady_since"]
         is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
@@ -174,12 +195,6 @@ def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> P
     waiting = [x for x in trial["unscheduled"] if age(x["since"], now) >= min(PATIENCE, deadline)]
     if waiting:
         return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
-    others = [x for x in rollout["failing"] if x["container"] != container["container"]]
-    if others and not trial["troubled"]:
-        other = others[0]
-        return Progress(
-            "blocked", "OtherContainer", f"Pod {other['pod']}: container {other['container']}: {other['reason']}"
-        )
     if not trial["troubled"] and age(container["follow"]["at"], now) >= deadline:
         message = f"{rollout['updated']} of {rollout['desired']} Pods are updated after {deadline} s"
         return Progress("blocked", "NoProgress", message)

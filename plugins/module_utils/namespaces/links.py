@@ -44,6 +44,9 @@ def plan(wanted: Links, before: Links, accounts: t.Mapping[str, t.Mapping[str, t
         if there is None:
             if account in wanted_of:
                 found.pending.append(f"ServiceAccount {account} is not there yet")
+            # nobody can have linked it before us, and a claim that says so now need not be written again then
+            for name in wanted_of.get(account, ()):
+                done.setdefault(name, []).append(account)
             continue
         secrets, ours = wanted_of.get(account, []), ours_of.get(account, [])
         there_already = {entry.get("name") for entry in there.get("imagePullSecrets") or ()}

@@ -87,7 +87,9 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
     found.shrunk = shrink.check(_hard(wanted), quota)
-    if found.shrunk and (request.shrink == "Hold" or not found.shrunk.is_known):
+    # held, the quota would pass for identical
+    is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
+    if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
         found.held = True
         wanted = _as_it_is(wanted, request, live)
     repairs = contest.read(live.namespace, now)
@@ -115,7 +117,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
         *_surplus(wanted, claim, live),
         *_closing(request, claim, final),
     ]
-    if answer.state == "adopt" and request.adoption == "IfIdentical":
+    if is_measured:
         _only_if_identical(request, found)
     return found
 
@@ -205,11 +207,7 @@ def _is_contested(
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    return _is_marked(there) or bool(differences.owned(there))
-
-
-def _is_marked(there: t.Mapping[str, t.Any]) -> bool:
-    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
+    return _has_mark(there) or bool(differences.owned(there))
 
 
 def _namespace(
@@ -267,17 +265,20 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
 
 
 def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
-    """Objects of ours, in the order in which they go.
+    """Objects that we made, in the order in which they go.
 
-    In a Namespace that we made, one whose label somebody took away is ours still; in another we may have given it back.
+    In a namespace that was there before us only our label tells: our name among managers may be of an earlier claim.
     """
-    was_made = claim.origin == claims.CREATED
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if kind in KINDS and (_is_marked(there) or (was_made and is_ours(there)))
+        if kind in KINDS and (_has_mark(there) or (claim.origin == claims.CREATED and is_ours(there)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
+
+
+def _has_mark(there: t.Mapping[str, t.Any]) -> bool:
+    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _only_if_identical(request: Request, found: Plan) -> None:
@@ -293,7 +294,7 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations = []
+        found.operations, found.shrunk = [], None
 
 
 def _only_marks(operation: Operation) -> bool:

@@ -35,6 +35,17 @@ def test_a_refused_write_of_ours_counts_and_those_of_others_do_not() -> None:
     assert scenario.own_writes([refused, dry_run, kubectl]) == ["patch /apis/starts/one (409)"]
 
 
+def test_what_is_written_to_a_namespace_counts_as_what_is_written_in_it() -> None:
+    created = dataclasses.replace(OURS, resource="namespaces", namespace="", name="shop")
+    others = [
+        dataclasses.replace(created, name="bank"),
+        dataclasses.replace(OURS, namespace="bank", name="shop"),
+        dataclasses.replace(OURS, namespace="", resource="nodes", name="shop"),
+    ]
+    assert scenario.within([created, *others, OURS], ["shop"]) == [created, OURS]
+    assert scenario.within([created, *others], ["shop", "bank"]) == [created, *others[:2]]
+
+
 def test_an_image_may_say_anything() -> None:
     assert scenario.pair("shop/web:latest=a=b c") == ("shop/web:latest", "a=b c")
 

@@ -154,12 +154,14 @@ def test_a_pod_without_a_node_blocks_after_a_moment(at, expected):
     assert expected != "blocked" or (found.reason, "0/3 nodes" in found.message) == ("Unschedulable", True)
 
 
-def test_another_container_that_fails_blocks():
+@pytest.mark.parametrize("left", [LEFT, {}])
+@pytest.mark.parametrize("other", [waits("CrashLoopBackOff"), ENDED, YOUNG])
+def test_another_container_that_fails_blocks(left, other):
     image = container(image=f"{REPOSITORY}@{I2}")
     owner = workload(containers=[image, container("proxy")])
     owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
-    owner["status"].update(LEFT)
-    entries = [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **waits("CrashLoopBackOff")}]
+    owner["status"].update(left)
+    entries = [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **other}]
     one, between = pod_of(owner, entries)
     found = trial.assess(inspect(owner, one, *between)[0], LATE, 600)
     assert (found.state, found.reason) == ("blocked", "OtherContainer")

@@ -115,10 +115,9 @@ def test_N55_the_status_lists_the_accounts_and_says_when_pods_get_the_secrets():
 
 
 def test_N55_what_the_platform_linked_stays_and_what_was_linked_before_us_is_not_ours():
-    api = builders.cluster(builders.secret(), builders.secret("second"), accounts=())
-    api.put(builders.nspro(pullSecrets=[{"name": "regcred"}, {"name": "second"}]))
-    builders.one_pass(api)
+    api = provided(builders.secret("second"))
     api.put_account("team-a", "default", ["default-dockercfg-x", "second"])
+    api.put(builders.nspro(pullSecrets=[{"name": "regcred"}, {"name": "second"}]))
     builders.settled(api)
     assert linked(api) == ["default-dockercfg-x", "second", "regcred"]
     api.put(builders.nspro())

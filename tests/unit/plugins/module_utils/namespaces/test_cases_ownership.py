@@ -235,6 +235,20 @@ def test_N19_a_guarded_namespace_is_never_deleted(value):
     assert api.objects[NAMESPACE]["metadata"]["annotations"] == {claims.GUARD: value}
 
 
+def test_N19_a_guard_that_comes_between_our_read_and_the_deletion_counts():
+    api = provided(deletion="Delete")
+    mark_deleted(api)
+
+    def guard(verb, target):
+        if (verb, target.kind) == ("delete", "Namespace"):
+            api.before = lambda verb, target: None
+            api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}))
+
+    api.before = guard
+    assert builders.only(builders.one_pass(api)).state == "released"
+    assert NAMESPACE in api.objects
+
+
 @pytest.mark.parametrize(
     ("origin", "spec", "kept"), [("created", "", False), ("adopted", "", True), ("created", "Keep", True)]
 )

@@ -138,5 +138,5 @@ def test_a_diff_names_each_object_and_what_is_linked():
     builders.one_pass(api)
     told = builders.one_pass(api, check_mode=True)
     found = report.result(told.results, {}, with_diff=True)["diff"]
-    assert [item["before_header"] for item in found] == ["Namespace/team-a", "team-a ServiceAccount/default"]
-    assert found[1]["after"] == "imagePullSecrets: regcred\n"
+    assert [item["before_header"] for item in found] == ["team-a ServiceAccount/default"]
+    assert found[0]["after"] == "imagePullSecrets: regcred\n"
