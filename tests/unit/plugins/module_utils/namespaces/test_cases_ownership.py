@@ -281,3 +281,22 @@ def test_N21_nothing_that_is_written_asks_for_the_right_to_block_an_owners_delet
     builders.one_pass(api)
     assert len(written) > 6
     assert not [obj for obj in written if "blockOwnerDeletion" in json.dumps(obj) or "ownerRef" in json.dumps(obj)]
+
+
+def test_N18_a_binding_of_ours_whose_label_somebody_took_away_goes_all_the_same():
+    api = provided(deletion="Keep")
+    key = ("RoleBinding", "team-a", "kubesteward-edit")
+    api.edit(*key, lambda obj: obj["metadata"].pop("labels"), "tenant")
+    builders.one_pass(api, state="released")
+    assert key not in api.objects
+
+
+def test_N18_what_was_given_back_is_not_ours_for_the_traces_that_we_left_on_it():
+    api = adopted()
+    builders.one_pass(api, state="released")
+    api.put(builders.nspro(adoption="Always", limitRange={"enabled": False}))
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team-a-limits", "namespace": "team-a"}}
+    api.put({**limits, "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}}, "kubesteward")
+    builders.settled(api)
+    builders.one_pass(api, state="released")
+    assert ("LimitRange", "team-a", "team-a-limits") in api.objects
