@@ -13,7 +13,7 @@ import signal
 import sys
 import typing as t
 
-from bench import catalog, cluster, many, passes, registry, results, workloads
+from bench import catalog, cluster, many, ns_create, ns_unchanged, passes, registry, results, workloads
 from bench.errors import BenchError
 from bench.play import OUT, ROOT
 from bench.rounds import alternate
@@ -24,9 +24,14 @@ from testbed.console import fail, say, step, table
 
 REPEATS = 11
 #: by group, what takes measures: `NAMES`, and `prepared`, which gives what is run by name
-GROUPS: t.Mapping[str, tuple[t.Any, ...]] = {"pass": (passes, workloads), "images": (many,), "registry": (registry,)}
-# a round of thousands of look-ups takes long and is a mean already
-MOST_REPEATS = {"registry": 5}
+GROUPS: t.Mapping[str, tuple[t.Any, ...]] = {
+    "pass": (passes, workloads, ns_unchanged),
+    "images": (many,),
+    "registry": (registry,),
+    "creation": (ns_create,),
+}
+# a round of thousands of look-ups, or of hundreds of namespaces, takes long and is a mean already
+MOST_REPEATS = {"registry": 5, "creation": 3}
 _GREEN, _RED, _END = "\033[32m", "\033[31m", "\033[0m"
 
 
@@ -88,17 +93,18 @@ def measure_all(bed: Testbed, measures: t.Sequence[catalog.Measure], repeats: in
             for source in GROUPS[group]:
                 if not set(taken).isdisjoint(source.NAMES):
                     plays |= stack.enter_context(source.prepared(bed))
-            samples.update(measure_group({name: plays[name] for name in taken}, rounds))
+            most = {measure.name: measure.rounds for measure in members if measure.rounds}
+            samples.update(measure_group({name: plays[name] for name in taken}, rounds, most))
     return samples
 
 
-def measure_group(plays: t.Mapping[str, Run], repeats: int) -> dict[str, list[float]]:
-    """One warm-up of each play, then alternating rounds."""
+def measure_group(plays: t.Mapping[str, Run], repeats: int, most: t.Mapping[str, int]) -> dict[str, list[float]]:
+    """One warm-up of each play, then alternating rounds; `most` are the rounds of those that take long."""
     with step(f"warm up {', '.join(plays)}"):
         for play in plays.values():
             play.run(unchanged=False)
     with step(f"{repeats} alternating rounds of {', '.join(plays)}"):
-        return alternate({name: play.run for name, play in plays.items()}, repeats, _progress(repeats))
+        return alternate({name: play.run for name, play in plays.items()}, repeats, _progress(repeats), most)
 
 
 def _progress(repeats: int) -> t.Callable[[int], None]:

@@ -25,28 +25,32 @@ class Measure:
     """One line of the results.
 
     :ivar group: measures of one group are taken alternately, round by round, in the same surroundings
-    :ivar kind: taken: `timed` (seconds of a run), `rate` (references per second) or `memory` (MB); or derived from two
-        that are taken: `ratio` (of / against) or `difference`
+    :ivar kind: taken: `timed` (seconds of a run), `each` (seconds per namespace), `rate` (references per second),
+        `memory` (MB) or `writes` (mutating requests); or derived from two that are taken: `ratio` (of / against) or
+        `difference`
     :ivar beside: for what another measure's runs tell, too, that measure
     :ivar of: for derived ones, the measure that is compared with `against`
+    :ivar rounds: how often it is taken at most, in the first rounds, where a run takes long; 0: in all of them
     """
 
     name: str
     group: str
-    kind: t.Literal["timed", "rate", "memory", "ratio", "difference"] = "timed"
+    kind: t.Literal["timed", "each", "rate", "memory", "writes", "ratio", "difference"] = "timed"
     of: str = ""
     beside: str = ""
     against: str | None = None
     limit: Limit | None = None
+    rounds: int = 0
 
     @property
     def unit(self) -> str:
-        return {"ratio": "ratio", "rate": "1/s", "memory": "MB"}.get(self.kind, "s")
+        units = {"ratio": "ratio", "rate": "1/s", "memory": "MB", "each": "s/namespace", "writes": "requests"}
+        return units.get(self.kind, "s")
 
     @property
     def taken(self) -> bool:
         """Whether it is measured itself, not derived."""
-        return self.kind in ("timed", "rate", "memory")
+        return self.kind not in ("ratio", "difference")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -82,6 +86,17 @@ MEASURES = (
         beside="update_500_workloads",
         limit=Limit("value", 300.0),
     ),
+    Measure("ns_20_unchanged", "pass", against="empty_play", limit=Limit("ratio", 2.0)),
+    Measure("ns_20_unchanged_k8s_module", "pass", against="empty_play", rounds=3),
+    Measure("ns_unchanged_writes", "pass", kind="writes", beside="ns_20_unchanged", limit=Limit("value", 0)),
+    Measure(
+        "ns_20_unchanged_vs_k8s_module",
+        "pass",
+        kind="ratio",
+        of="ns_20_unchanged",
+        against="ns_20_unchanged_k8s_module",
+        limit=Limit("ratio", 0.1),
+    ),
     Measure("update_1_image", "images"),
     Measure("update_200_images", "images", against="update_1_image"),
     Measure(
@@ -100,6 +115,17 @@ MEASURES = (
     _against("crane", "crane_1000", 4.0),
     _against("skopeo", "skopeo_200", 10.0),
     _against("wrk", "wrk_manifests", 0.5),
+    Measure("ns_200_create", "creation", kind="each"),
+    Measure("ns_10_create_k8s_module", "creation", kind="each"),
+    Measure("ns_create_writes", "creation", kind="writes", beside="ns_200_create", limit=Limit("value", 7)),
+    Measure(
+        "ns_200_create_vs_k8s_module",
+        "creation",
+        kind="ratio",
+        of="ns_200_create",
+        against="ns_10_create_k8s_module",
+        limit=Limit("ratio", 0.1),
+    ),
 )
 
 

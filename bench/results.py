@@ -19,28 +19,29 @@ def entry(measure: Measure, samples: Samples) -> dict[str, t.Any]:
     """One element of results.json.
 
     `value` is a median, of runs or, where `kind` is `difference`, the difference of two medians; `ratio` compares
-    medians. For derived measures `min` and `max` are those of single rounds.
+    medians, of the rounds in which both were taken. For derived measures `min` and `max` are those of single rounds.
 
-    :param samples: seconds (or a rate) of each round, by measure; all lists of a group are equally long
+    :param samples: seconds (or a rate, ...) of each round, by measure; one that takes long has the first ones only
     """
     own = samples[measure.name if measure.taken else measure.of]
     other = samples[measure.against] if measure.against else None
-    ratio = statistics.median(own) / statistics.median(other) if other else None
-    if measure.taken or other is None:
+    # the rounds of one play alone would be of another hour
+    pairs = list(zip(own, other, strict=False)) if other else []
+    left, right = (statistics.median(column) for column in zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
+    ratio = left / right if pairs else None
+    if measure.taken or not pairs:
         value, rounds = statistics.median(own), list(own)
     elif measure.kind == "ratio":
-        value = statistics.median(own) / statistics.median(other)
-        rounds = [left / right for left, right in zip(own, other, strict=True)]
+        value, rounds = left / right, [one / two for one, two in pairs]
     else:
-        value = statistics.median(own) - statistics.median(other)
-        rounds = [left - right for left, right in zip(own, other, strict=True)]
+        value, rounds = left - right, [one - two for one, two in pairs]
     return {
         "name": measure.name,
         "value": round(value, 3),
         "unit": measure.unit,
         "against": measure.against,
         "ratio": None if ratio is None else round(ratio, 3),
-        "repeats": len(own),
+        "repeats": len(rounds),
         "min": round(min(rounds), 3),
         "max": round(max(rounds), 3),
     }

@@ -10,16 +10,21 @@ from collections.abc import Callable, Mapping
 
 
 def alternate(
-    runs: Mapping[str, Callable[[], float]], repeats: int, told: Callable[[int], t.Any]
+    runs: Mapping[str, Callable[[], float]],
+    repeats: int,
+    told: Callable[[int], t.Any],
+    most: Mapping[str, int] | None = None,
 ) -> dict[str, list[float]]:
     """Seconds of `repeats` runs of each, taken round by round.
 
     :param runs: by name, a function that carries out one run and returns its seconds
     :param told: is called with the number of rounds done, from 1
+    :param most: by name, in how many of the first rounds it is run, where that is not in all
     """
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(1, repeats + 1):
         for name, run in runs.items():
-            samples[name].append(run())
+            if number <= (most or {}).get(name, repeats):
+                samples[name].append(run())
         told(number)
     return samples

@@ -36,6 +36,8 @@ RESOURCES = {
     ("v1", "Secret"): "secrets",
     ("v1", "Service"): "services",
     ("v1", "ServiceAccount"): "serviceaccounts",
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): "mutatingwebhookconfigurations",
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"): "validatingwebhookconfigurations",
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): "customresourcedefinitions",
     ("apps/v1", "ControllerRevision"): "controllerrevisions",
     ("apps/v1", "DaemonSet"): "daemonsets",
@@ -104,7 +106,7 @@ class Reference:
 
     def __str__(self) -> str:
         where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"{self.kind} {self.name}{where}"
+        return f"{self.kind} {self.name}".rstrip() + where
 
 
 class Cluster:
@@ -207,15 +209,21 @@ class Cluster:
         """Create an object; its metadata may carry `generateName`."""
         target = Reference(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), "")
         query = {"field_manager": FIELD_MANAGER, "body": obj}
-        return self._write("post", _path(target), f"create {target.kind} in {target.namespace}", False, query)
+        named = dataclasses.replace(target, name=obj["metadata"].get("name") or "")
+        return self._write("post", _path(target), f"create {named}", False, query)
 
-    def delete(self, target: Reference, uid: str) -> None:
-        """Delete just the object of that uid; one that is gone already is no error."""
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    def delete(self, target: Reference, uid: str, version: str | None = None) -> None:
+        """Delete just the object of that uid; one that is gone already, or is another by now, is no error.
+
+        :param version: the resourceVersion that it must still have
+        :raises ApiError: `changed_meanwhile` where it has another version
+        """
+        conditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
         try:
             self._write("delete", _path(target), f"delete {target}", False, {"body": body})
         except ApiError as exc:
-            if exc.status not in (404, 409):
+            if exc.status != 404 and (exc.status != 409 or version):
                 raise
 
     def _write(self, verb: str, path: str, what: str, dry_run: bool, query: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -312,6 +320,8 @@ def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:
     retries = urllib3.Retry(
         total=4, connect=2, read=0, status=3, status_forcelist=[429], allowed_methods=None, backoff_factor=0.2
     )
+    # the last refusal says why; without this it would read as no answer at all
+    retries.raise_on_status = False
     names = {**dict.fromkeys(AUTH_ARG_SPEC, ""), **{option: other for other, option in AUTH_ARG_MAP.items()}}
     access = kube_plain.find(module.params, names, os.environ)
     if access is not None:

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 if t.TYPE_CHECKING:
     import urllib3
 
+#: connections that are kept open: as many as there are threads at most, here as in the official client
+CONNECTIONS = 8
 #: environment variables that take precedence over a kubeconfig, or change how it is used
 _NOT_PLAIN = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 _CLUSTER = {"server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "extensions"}
@@ -163,7 +165,7 @@ class PlainClient:
         if access.authorization:
             self._headers["Authorization"] = access.authorization
         tls = {"ssl_context": _tls(access)} if access.server.startswith("https:") else {}
-        self._pool = urllib3.PoolManager(retries=retries, **tls)
+        self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=retries, **tls)
 
     def request(self, verb: str, path: str, **query: t.Any) -> t.Any:
         """The answer, with its body as `data`.

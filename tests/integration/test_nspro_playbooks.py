@@ -91,6 +91,10 @@ def teams(kubectl, accounts, namespaces):
 
     yield team
     for item in made:
+        for resource in item.list("nspro"):
+            # no operator runs that would do it
+            finalizers = ("patch", "nspro", resource["metadata"]["name"], "-n", item.namespace, "--type=merge", "-p")
+            kubectl(*finalizers, '{"metadata":{"finalizers":null}}')
         kubectl("delete", "namespace", item.name, "--ignore-not-found", "--wait=false")
 
 
@@ -168,6 +172,18 @@ def test_released_namespaces_stay_without_anything_of_ours(team):
     kinds = ("resourcequota", "limitrange", "networkpolicy", "rolebinding")
     assert [team.of(kind) for kind in kinds] == [{}, {}, {}, {}]
     assert team.status()["phase"] == "Released"
+
+
+def test_N12_a_finalizer_without_an_operator_is_taken_off_by_hand_and_a_playbook_finishes(team):
+    team.ask()
+    team.run("nspro")
+    finalizers = ("patch", "nspro", team.name, "-n", team.namespace, "--type=merge", "-p")
+    team.kubectl(*finalizers, '{"metadata":{"finalizers":["nspro.example.com/cleanup"]}}')
+    team.kubectl("delete", "nspro", team.name, "-n", team.namespace, "--wait=false")
+    assert team.get("nspro", team.name)["metadata"]["deletionTimestamp"]
+    team.kubectl(*finalizers, '{"metadata":{"finalizers":null}}')
+    team.run("nspro")
+    team.until(team.gone)
 
 
 def test_one_without_a_resource_and_many(team):

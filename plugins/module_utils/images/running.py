@@ -206,6 +206,12 @@ def template_containers(template: Object) -> list[dict[str, t.Any]]:
     return found
 
 
+def all_statuses(pod: Object) -> list[Object]:
+    """The statuses of all containers of a Pod, those of init containers first."""
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+
+
 def container_statuses(pod: Object, name: str) -> t.Iterator[Object]:
     """The status of a container or init container, where the Pod has one."""
     status = pod.get("status") or {}
@@ -283,8 +289,7 @@ def rollout_state(workload: Object, live: t.Iterable[Object]) -> dict[str, t.Any
 def _pod_trouble(live: t.Iterable[Object]) -> dict[str, t.Any]:
     restarts, failing = 0, []
     for pod in live:
-        status = pod.get("status") or {}
-        for entry in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        for entry in all_statuses(pod):
             restarts += entry.get("restartCount", 0)
             reason = ((entry.get("state") or {}).get("waiting") or {}).get("reason", "")
             if reason in FAILING:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import json
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import DELETION, PLAYBOOK
@@ -29,6 +30,9 @@ OURS = (CLAIM, REPAIRS)
 RESERVED = ("default", "kube-*", "kubernetes-*", "openshift", "openshift-*")
 CREATED, ADOPTED = "created", "adopted"
 
+_NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+_HOLDER = re.compile(rf"{PLAYBOOK}|{_NAME}/{_NAME}")
+
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
@@ -39,7 +43,7 @@ class Claim:
     :ivar deletion: `Delete` or `Keep`, as it was when it was last written
     :ivar labels: keys of labels that are ours
     :ivar annotations: keys of annotations that are ours
-    :ivar kept: `Kind/name` of objects that were there before, and stay
+    :ivar kept: what was there before, and stays: `Kind/name`, `labels/key`, `annotations/key`
     :ivar links: Secret -> the ServiceAccounts it was linked to
     """
 
@@ -53,7 +57,7 @@ class Claim:
 
     def render(self) -> str:
         """The annotation's text; what is empty is left out."""
-        links = {name: list(accounts) for name, accounts in sorted(self.links.items())}
+        links = {name: sorted(accounts) for name, accounts in sorted(self.links.items())}
         found = {
             "by": self.by,
             "origin": self.origin,
@@ -81,8 +85,19 @@ def read(namespace: Object) -> Claim | None:
         claim = Claim(found["by"], found["origin"], found["deletion"], **names, links=links)
     except (ValueError, KeyError, TypeError, AttributeError):
         return Claim("unknown", ADOPTED, "Keep")
-    is_ours = isinstance(claim.by, str) and claim.origin in (CREATED, ADOPTED) and claim.deletion in DELETION
-    return claim if is_ours else Claim("unknown", ADOPTED, "Keep")
+    return claim if _is_sound(claim) else Claim("unknown", ADOPTED, "Keep")
+
+
+def _is_sound(claim: Claim) -> bool:
+    """False for what was edited by hand into something that could not be asked the API server for."""
+    if not isinstance(claim.by, str) or not _HOLDER.fullmatch(claim.by):
+        return False
+    names = [*claim.links, *(account for accounts in claim.links.values() for account in accounts)]
+    return (
+        claim.origin in (CREATED, ADOPTED)
+        and claim.deletion in DELETION
+        and all(re.fullmatch(_NAME, name) for name in names)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

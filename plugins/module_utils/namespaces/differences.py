@@ -17,6 +17,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
 Object = t.Mapping[str, t.Any]
 Path = tuple[str, ...]
 
+#: maps that are one value: what others add there changes what ours means
+_ATOMIC = frozenset({("podSelector",), ("roleRef",)})
 #: fields whose values are quantities
 _QUANTITIES = frozenset({"hard", "default", "defaultRequest", "max", "min"})
 #: what the API server adds to a list's items
@@ -26,7 +28,7 @@ _DEFAULTED = {"protocol": "TCP", "apiGroup": "rbac.authorization.k8s.io"}
 def differences(wanted: Object, live: Object) -> list[Path]:
     """Paths of what is wanted and is not so, and of fields of ours that are no longer wanted.
 
-    Identity (`apiVersion`, `kind`, name, namespace) is not compared. Lists count as one value.
+    Identity (`apiVersion`, `kind`, name, namespace) is not compared. Lists and selectors count as one value.
     """
     found = list(_unlike(_comparable(wanted), live, (), False))
     return found + [path for path in owned(live) if _is_unwanted(path, wanted, live)]
@@ -39,19 +41,13 @@ def _comparable(wanted: Object) -> dict[str, t.Any]:
 
 
 def _unlike(wanted: t.Any, live: t.Any, path: Path, is_quantity: bool) -> t.Iterator[Path]:
-    if isinstance(wanted, t.Mapping):
+    if isinstance(wanted, t.Mapping) and path[-1:] not in _ATOMIC:
         for key, value in wanted.items():
             below = live.get(key) if isinstance(live, t.Mapping) else None
             yield from _unlike(value, below, (*path, key), is_quantity or key in _QUANTITIES)
         if not wanted and not isinstance(live, t.Mapping):
             yield path
-    elif isinstance(wanted, (list, tuple)):
-        if not _same_list(wanted, live):
-            yield path
-    elif is_quantity and live is not None:
-        if not quantity.equal(wanted, live):
-            yield path
-    elif wanted != live:
+    elif not _same(wanted, live, is_quantity):
         yield path
 
 

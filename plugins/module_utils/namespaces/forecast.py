@@ -5,13 +5,60 @@
 
 from __future__ import annotations
 
+import threading
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Plan, is_ours
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
 
 #: names in one sentence
 _MOST = 10
+#: the label of the network that OpenShift's routers are in, which is no Pod network
+ROUTERS = "policy-group.network.openshift.io/ingress"
+ADMISSION = "admissionregistration.k8s.io/v1"
+WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+
+
+class Webhooks:
+    """Which namespaces have Services that the API server calls; it is asked once, and only where it matters."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._lock = cluster, threading.Lock()
+        self._known: frozenset[str] | None = None
+
+    def homes(self) -> frozenset[str]:
+        """Names of namespaces; none where we may not look.
+
+        :raises ApiError: unreachable, ...
+        """
+        with self._lock:
+            if self._known is None:
+                self._known = frozenset(self._find())
+            return self._known
+
+    def _find(self) -> t.Iterator[str]:
+        for kind in WEBHOOKS:
+            try:
+                found = self._cluster.find(ADMISSION, kind, None)
+            except ApiError as exc:
+                if exc.status != 403:
+                    raise
+                continue
+            for webhook in (entry for item in found for entry in item.get("webhooks") or ()):
+                yield (webhook["clientConfig"].get("service") or {}).get("namespace") or ""
+
+
+def cut_off(request: Request, openshift: bool, webhooks: t.Callable[[], t.Container[str]]) -> list[str]:
+    """Sentences on callers outside the Pod network that a closed policy keeps out."""
+    if not request.managed:
+        return []
+    found = []
+    if openshift and not any(ROUTERS in labels for labels in request.network.peers):
+        found.append(f'routes do not reach its Pods; name {ROUTERS}: "" among the namespaces that may come in')
+    if not request.network.ports and request.name in webhooks():
+        found.append("the API server does not reach the webhook in it; open the webhook's port in the network policy")
+    return found
 
 
 def hits(cluster: Cluster, namespace: str, planned: Plan) -> list[str]:
@@ -46,12 +93,17 @@ def _is_open(policy: t.Mapping[str, t.Any]) -> bool:
     return {} in (policy["spec"].get("ingress") or ())
 
 
-def opening(live: Live) -> list[str]:
-    """Policies of others that let traffic in: policies add up, so one that opens undoes one that closes."""
+def opening(live: Live, ingress: bool, egress: bool) -> list[str]:
+    """Policies of others that let traffic through: policies add up, so one that opens undoes one that closes.
+
+    :param ingress: we close what comes in
+    :param egress: we close what goes out
+    """
+    closed = [name for name, is_closed in (("ingress", ingress), ("egress", egress)) if is_closed]
     return sorted(
         name
         for (kind, name), item in live.objects.items()
-        if kind == "NetworkPolicy" and not is_ours(item) and (item["spec"].get("ingress") or ())
+        if kind == "NetworkPolicy" and not is_ours(item) and any(item["spec"].get(rules) for rules in closed)
     )
 
 

@@ -44,6 +44,9 @@ def plan(wanted: Links, before: Links, accounts: t.Mapping[str, t.Mapping[str, t
         if there is None:
             if account in wanted_of:
                 found.pending.append(f"ServiceAccount {account} is not there yet")
+            # nobody can have linked it before us, and a claim that says so now need not be written again then
+            for name in wanted_of.get(account, ()):
+                done.setdefault(name, []).append(account)
             continue
         secrets, ours = wanted_of.get(account, []), ours_of.get(account, [])
         there_already = {entry.get("name") for entry in there.get("imagePullSecrets") or ()}
@@ -56,6 +59,11 @@ def plan(wanted: Links, before: Links, accounts: t.Mapping[str, t.Mapping[str, t
             found.patches.append((account, patch))
     found.links = {name: tuple(items) for name, items in sorted(done.items())}
     return found
+
+
+def either(one: Links, other: Links) -> dict[str, tuple[str, ...]]:
+    """What is in any of both."""
+    return {name: tuple(dict.fromkeys([*one.get(name, ()), *other.get(name, ())])) for name in sorted({*one, *other})}
 
 
 def _by_account(links: Links) -> dict[str, list[str]]:

@@ -58,7 +58,8 @@ def _conditions(result: Result) -> list[tuple[str, str, str, str]]:
     written = result.state in ("ready", "held") or (result.state == "pending" and result.reason == "pull_secrets")
     applied = ("True", "Applied", "as it is wanted") if written else ("Unknown", "NotApplied", result.msg[:1024])
     word = _word(result.reason or result.state)
-    ready = ("True", "Provisioned", "everything is written") if result.state == "ready" else None
+    done = "; ".join(filter(None, ("everything is written", result.msg)))
+    ready = ("True", "Provisioned", done[:1024]) if result.state == "ready" else None
     held, figures = result.held, result.shrunk.message if result.shrunk else ""
     shrink = ("True", "InUse" if result.shrunk and result.shrunk.is_known else "UsageUnknown", figures)
     conflict = ("True", word, result.msg[:1024])

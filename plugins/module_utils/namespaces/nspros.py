@@ -64,7 +64,10 @@ def run(cluster: Cluster, wanted: Wanted, options: Options) -> Told:
     for nspro, result in zip(found, told.results, strict=True):
         _tell(cluster, nspro, result, options, told)
     if not wanted.name:
-        told.results += _orphans(cluster, found, wanted, options, keep)
+        try:
+            told.results += _orphans(cluster, found, wanted, options)
+        except ApiError as exc:
+            told.errors.append(str(exc))
     return told
 
 
@@ -73,12 +76,18 @@ def _one(cluster: Cluster, nspro: Object, wanted: Wanted, options: Options, keep
     name, claimant = meta["name"], f"{meta['namespace']}/{meta['name']}"
     is_released = wanted.state == "released"
     if wanted.state != "present" or meta.get("deletionTimestamp"):
-        return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
+        keep_because = _as_its_spec_says if (nspro.get("spec") or {}).get("deletion") == "Keep" else keep.reason
+        return provision.let_go(cluster, name, claimant, released if is_released else keep_because, options)
     try:
         request = requests.read(requests.of_resource(nspro), claimant, wanted.roles, options.sizes)
     except StewardError as exc:
         return provision.refused(name, exc)
     return provision.provide(cluster, request, options)
+
+
+def _as_its_spec_says() -> str:
+    """Why nothing is deleted although the claim, which may be older than the spec, allows it."""
+    return "its Nspro says so"
 
 
 def released() -> str:
@@ -111,9 +120,7 @@ class _KeepBecause:
         return ""
 
 
-def _orphans(
-    cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, options: Options, keep: _KeepBecause
-) -> list[Result]:
+def _orphans(cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, options: Options) -> list[Result]:
     """Namespaces whose Nspro is gone, finalizer or not; the claim says what becomes of them."""
     is_released = wanted.state == "released"
     there = {f"{nspro['metadata']['namespace']}/{nspro['metadata']['name']}" for nspro in found}
@@ -125,6 +132,9 @@ def _orphans(
         # one that was made since the list was read is not gone
         if cluster.get(NSPRO_GROUP, "Nspro", *claim.by.split("/", 1)) is None:
             gone.append((namespace["metadata"]["name"], claim.by))
+
+    # asked anew, after the Nspros were seen to be gone: they may have gone just now because their namespace does
+    keep = _KeepBecause(cluster, wanted.namespace)
 
     def let_go(item: tuple[str, str]) -> Result:
         name, claimant = item

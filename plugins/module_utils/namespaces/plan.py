@@ -10,7 +10,13 @@ import json
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import contest, differences, links, shrink
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import (
+    contest,
+    differences,
+    links,
+    marks,
+    shrink,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer, Claim
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import MANAGED_BY, OURS, Desired
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
@@ -61,6 +67,7 @@ class Plan:
     :ivar pending: what is waited for
     :ivar shrunk: what a smaller quota cuts off
     :ivar held: the quota stays as it is because of that
+    :ivar linked: Secret -> the ServiceAccounts that pull with it because of us
     """
 
     operations: list[Operation] = dataclasses.field(default_factory=list)
@@ -68,6 +75,7 @@ class Plan:
     pending: list[str] = dataclasses.field(default_factory=list)
     shrunk: shrink.Shrink | None = None
     held: bool = False
+    linked: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str) -> Plan:
@@ -90,21 +98,24 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     linked = links.plan(wanted.links, before.links if before else {}, live.accounts)
     found.pending += linked.pending
     origin = before.origin if before else claims.ADOPTED if answer.state == "adopt" else claims.CREATED
-    claim = Claim(
+    final = Claim(
         request.claimant,
         origin,
         claims.policy(origin, request.deletion),
         labels=tuple(wanted.labels),
         annotations=tuple(wanted.annotations),
-        kept=tuple({*(before.kept if before else ()), *kept}),
+        kept=tuple({*kept, *_still_kept(wanted, live, before)}),
         # one that no ServiceAccount uses yet is remembered too: it was copied
         links={**dict.fromkeys(wanted.links, ()), **linked.links},
     )
+    found.linked = final.links
+    claim = dataclasses.replace(final, links=links.either(before.links if before else {}, final.links))
     found.operations = [
-        *_namespace(request, wanted, claim, live, repairs, found),
+        *_namespace(request, wanted, claim, before, live, repairs, found),
         *operations,
         *(Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in linked.patches),
         *_surplus(wanted, claim, live),
+        *_closing(request, claim, final),
     ]
     if is_measured:
         _only_if_identical(request, found)
@@ -138,15 +149,46 @@ def _objects(
         if there is None:
             operations.append(Operation("apply", kind, name, body=item, after=item))
             continue
-        if not is_ours(there):
-            if answer.state != "adopt":
-                found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
-                continue
+        if answer.state == "adopt":
+            # also what was ours once: our name among its managers outlives a release
             kept.append(f"{kind}/{name}")
+        elif not (is_ours(there) or _is_kept(item, answer.claim)):
+            found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
+            continue
         paths = differences.differences(item, there)
-        if paths and not _is_contested(f"{kind}/{name}", there, paths, repairs, found):
+        if any(_is_immutable(kind, path) for path in paths):
+            operations += _replaced(item, there, answer, found)
+        elif paths and not _is_contested(f"{kind}/{name}", there, paths, repairs, found):
             operations.append(Operation("apply", kind, name, body=item, before=there, after=item))
     return operations, kept
+
+
+def _still_kept(wanted: Desired, live: Live, before: Claim | None) -> list[str]:
+    """What the claim knows to be there before us, but for objects that went since and are made by us now."""
+    made = {f"{item['kind']}/{item['metadata']['name']}" for item in wanted.objects}
+    made -= {f"{kind}/{name}" for kind, name in live.objects}
+    objects = [key for key in (before.kept if before else ()) if key[0].isupper() and key not in made]
+    ours = {"labels": wanted.labels, "annotations": wanted.annotations}
+    return [*objects, *marks.kept(live.namespace, ours, before)]
+
+
+def _is_kept(item: Object, claim: Claim | None) -> bool:
+    """True for what was adopted, perhaps by a pass that did not come to mark it."""
+    return claim is not None and f"{item['kind']}/{item['metadata']['name']}" in claim.kept
+
+
+def _is_immutable(kind: str, path: differences.Path) -> bool:
+    return (kind, path[0]) in (("RoleBinding", "roleRef"), ("Secret", "type"))
+
+
+def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found: Plan) -> list[Operation]:
+    """Delete and make anew what the API server does not let be changed."""
+    kind, name = item["kind"], item["metadata"]["name"]
+    if answer.state == "adopt" or _is_kept(item, answer.claim):
+        found.conflicts.append(f"{kind} {name} exists with another role or type, which nobody can change")
+        return []
+    gone = Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
+    return [gone, Operation("apply", kind, name, body=item, after=item)]
 
 
 def _is_contested(
@@ -165,90 +207,51 @@ def _is_contested(
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    labels = there["metadata"].get("labels") or {}
-    return labels.get(MANAGED_BY) == OURS or bool(differences.owned(there))
+    return _has_mark(there) or bool(differences.owned(there))
 
 
 def _namespace(
-    request: Request, wanted: Desired, claim: Claim, live: Live, repairs: contest.Repairs, found: Plan
-) -> list[Operation]:
-    annotations = {**wanted.annotations, claims.CLAIM: claim.render()}
-    if live.namespace is None:
-        meta = {"name": request.name, "labels": dict(wanted.labels), "annotations": annotations}
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
-        return [Operation("create", "Namespace", request.name, body=body, after=body)]
-    before = claims.read(live.namespace)
-    labels = _settled(request, dict(wanted.labels), live, before, repairs, found)
-    if repairs.changed:
-        annotations[claims.REPAIRS] = repairs.render()
-    return patch_namespace(live.namespace, labels, annotations, before or Claim("", "", ""))
-
-
-def _settled(
     request: Request,
-    labels: dict[str, str],
-    live: Live,
+    wanted: Desired,
+    claim: Claim,
     before: Claim | None,
+    live: Live,
     repairs: contest.Repairs,
     found: Plan,
-) -> dict[str, str]:
-    """The labels that are to be set: without those that another manager insists on."""
-    there = t.cast(t.Mapping[str, t.Any], live.namespace)
-    now = there["metadata"].get("labels") or {}
-    drifted = [key for key, value in labels.items() if now.get(key) != value and before and key in before.labels]
-    paths = [("metadata", "labels", key) for key in drifted]
-    if paths and _is_contested(f"Namespace/{request.name}", there, paths, repairs, found):
-        return {key: now.get(key, value) if key in drifted else value for key, value in labels.items()}
-    return labels
-
-
-def patch_namespace(
-    live: t.Mapping[str, t.Any], labels: t.Mapping[str, str], annotations: t.Mapping[str, str], before: Claim
 ) -> list[Operation]:
-    """A JSON patch that sets ours, removes what was ours and is no longer wanted, and leaves the rest alone."""
-    meta = live["metadata"]
-    operations = []
-    for field, wanted, known in (
-        ("labels", labels, before.labels),
-        ("annotations", annotations, before.annotations),
-    ):
-        operations += _map_patch(field, meta.get(field), wanted, known)
+    ours = {"labels": dict(wanted.labels), "annotations": dict(wanted.annotations)}
+    text = {claims.CLAIM: claim.render()}
+    if live.namespace is None:
+        meta = {"name": request.name, "labels": ours["labels"], "annotations": {**ours["annotations"], **text}}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+        return [Operation("create", "Namespace", request.name, body=body, after=body)]
+    paths = marks.drifted(live.namespace, ours, before)
+    if paths and _is_contested(f"Namespace/{request.name}", live.namespace, paths, repairs, found):
+        # they stay as the other manager wants them, absent ones aside
+        for _meta, field, key in paths:
+            ours[field][key] = marks.of(live.namespace, field).get(key, ours[field][key])
+    ours["annotations"].update(text)
+    if repairs.changed:
+        ours["annotations"][claims.REPAIRS] = repairs.render()
+    return _patched(live.namespace, ours, before)
+
+
+def _patched(live: t.Mapping[str, t.Any], wanted: marks.Marks, before: Claim | None) -> list[Operation]:
+    operations, after = marks.patch(live, wanted, before)
     if not operations:
         return []
-    # nobody may have written meanwhile: a test of a key that is absent is not possible
-    operations.insert(0, {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]})
-    gone = {key for key in (*before.labels, *before.annotations) if key not in labels and key not in annotations}
-    after = {
-        **live,
-        "metadata": {
-            **meta,
-            "labels": {**{k: v for k, v in (meta.get("labels") or {}).items() if k not in gone}, **labels},
-            "annotations": {
-                **{k: v for k, v in (meta.get("annotations") or {}).items() if k not in gone},
-                **annotations,
-            },
-        },
-    }
-    return [Operation("patch", "Namespace", meta["name"], operations=tuple(operations), before=live, after=after)]
+    name = live["metadata"]["name"]
+    return [Operation("patch", "Namespace", name, operations=tuple(operations), before=live, after=after)]
 
 
-def _map_patch(
-    field: str, live: t.Mapping[str, str] | None, wanted: t.Mapping[str, str], known: t.Iterable[str]
-) -> list[Object]:
-    there = live or {}
-    changes: list[Object] = [
-        {"op": "add", "path": f"/metadata/{field}/{_escaped(key)}", "value": value}
-        for key, value in wanted.items()
-        if there.get(key) != value
-    ]
-    if changes and live is None:
-        changes = [{"op": "add", "path": f"/metadata/{field}", "value": dict(wanted)}]
-    gone = [key for key in known if key in there and key not in wanted]
-    return changes + [{"op": "remove", "path": f"/metadata/{field}/{_escaped(key)}"} for key in gone]
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+def _closing(request: Request, claim: Claim, final: Claim) -> list[Operation]:
+    if claim.render() == final.render():
+        return []
+    before, after = (
+        {"metadata": {"name": request.name, "annotations": {claims.CLAIM: item.render()}}} for item in (claim, final)
+    )
+    operations = tuple(marks.closing(claim, final))
+    return [Operation("patch", "Namespace", request.name, operations=operations, before=before, after=after)]
 
 
 def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
@@ -256,19 +259,26 @@ def _surplus(wanted: Desired, claim: Claim, live: Live) -> list[Operation]:
     keep = {(item["kind"], item["metadata"]["name"]) for item in wanted.objects}
     return [
         Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
-        for kind, name, there in _marked(live)
+        for kind, name, there in _marked(live, claim)
         if (kind, name) not in keep and f"{kind}/{name}" not in claim.kept
     ]
 
 
-def _marked(live: Live) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
-    """Objects with our label, in the order in which they go."""
+def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.Any]]]:
+    """Objects that we made, in the order in which they go.
+
+    In a namespace that was there before us only our label tells: our name among managers may be of an earlier claim.
+    """
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS and kind in KINDS
+        if kind in KINDS and (_has_mark(there) or (claim.origin == claims.CREATED and is_ours(there)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
+
+
+def _has_mark(there: t.Mapping[str, t.Any]) -> bool:
+    return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _only_if_identical(request: Request, found: Plan) -> None:
@@ -284,15 +294,15 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations = []
+        found.operations, found.shrunk = [], None
 
 
 def _only_marks(operation: Operation) -> bool:
     """True where an apply adds only our label."""
     if not operation.before or not operation.body:
         return False
-    # without the key: an empty map is wanted too, and one without any labels would differ from it
-    body = {**operation.body, "metadata": {k: v for k, v in operation.body["metadata"].items() if k != "labels"}}
+    meta = {key: value for key, value in operation.body["metadata"].items() if key != "labels"}
+    body = {**operation.body, "metadata": meta}
     return not differences.differences(body, operation.before)
 
 
@@ -303,20 +313,22 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     operations = [
         Operation("patch", "ServiceAccount", name, operations=tuple(patch)) for name, patch in unlinked.patches
     ]
-    for kind, name, there in _marked(live):
+    for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
-            body = [{"op": "remove", "path": f"/metadata/labels/{_escaped(MANAGED_BY)}"}]
+            body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
             operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
         else:
             operations.append(Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there))
     everything = dataclasses.replace(claim, annotations=(*claim.annotations, *claims.OURS))
-    return [*operations, *patch_namespace(namespace, {}, {}, everything)]
+    return [*operations, *_patched(namespace, {"labels": {}, "annotations": {}}, everything)]
 
 
 def as_text(value: t.Mapping[str, t.Any] | None) -> str:
     """An object for a diff: without what the API server keeps for itself, and without a Secret's content."""
     if value is None:
         return ""
-    meta = {key: value["metadata"][key] for key in ("labels", "annotations") if value["metadata"].get(key)}
+    meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
+    # kubectl keeps the whole object there, a Secret's content with it
+    meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
     body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
     return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"

@@ -36,7 +36,11 @@ API = {
     "NetworkPolicy": "networking.k8s.io/v1",
     "RoleBinding": "rbac.authorization.k8s.io/v1",
 }
+GUARDS = ("ResourceQuota", "LimitRange", "NetworkPolicy")
 _LISTED = ("ResourceQuota", "LimitRange", "NetworkPolicy", "RoleBinding")
+#: annotations of ansible-operator, and what the second one says of our resource
+_PRIMARY = ("operator-sdk/primary-resource", "operator-sdk/primary-resource-type")
+_NSPRO = "Nspro.nspro.example.com"
 #: the annotation without which OpenShift admits no Pod
 _UID_RANGE = "openshift.io/sa.scc.uid-range"
 
@@ -48,6 +52,7 @@ class Options:
     :ivar reserved: patterns of names that nobody gets
     :ivar openshift: wait for what OpenShift adds to a new Namespace
     :ivar details: in check mode, say what a smaller quota or a closed policy would hit
+    :ivar webhooks: tells the namespaces whose Services the API server itself calls
     """
 
     sizes: t.Mapping[str, Size]
@@ -56,6 +61,7 @@ class Options:
     check_mode: bool = False
     details: bool = False
     now: str = ""
+    webhooks: t.Callable[[], t.Container[str]] = tuple
 
 
 @dataclasses.dataclass
@@ -78,7 +84,6 @@ class Result:
     shrunk: shrink.Shrink | None = None
     held: bool = False
     quota: t.Mapping[str, t.Any] | None = None
-    claim: claims.Claim | None = None
     error: str = ""
 
     def says(self, state: str, reason: str = "", msg: str = "") -> Result:
@@ -92,7 +97,9 @@ def together(work: t.Callable[[t.Any], Result], items: t.Sequence[t.Any]) -> lis
     if len(items) <= 1:
         return [work(item) for item in items]
     with concurrent.futures.ThreadPoolExecutor(min(WORKERS, len(items))) as pool:
-        return list(pool.map(work, items))
+        # not map: it gives up the items that have not begun when one fails
+        futures = [pool.submit(work, item) for item in items]
+    return [future.result() for future in futures]
 
 
 def provide(cluster: Cluster, request: Request, options: Options) -> Result:
@@ -112,8 +119,11 @@ def _failed(result: Result, exc: ApiError) -> Result:
         # no failure: it is looked at again, and made anew once it is gone
         return result.says("terminating", "namespace_terminating", str(exc))
     result.error = str(exc)
-    reason = "forbidden" if exc.status == 403 else "unreachable" if exc.status == 0 else "api_error"
-    return result.says("pending", reason, str(exc))
+    return result.says("pending", _reason(exc), str(exc))
+
+
+def _reason(exc: ApiError) -> str:
+    return {0: "unreachable", 403: "forbidden"}.get(exc.status, "api_error")
 
 
 def _provide_once(cluster: Cluster, request: Request, options: Options, result: Result) -> bool:
@@ -131,22 +141,17 @@ def _provide_once(cluster: Cluster, request: Request, options: Options, result: 
     )
     planned = plan.plan(request, wanted, answer, live, options.now)
     _describe(result, request, wanted, live, planned)
-    result.warnings += problems
+    result.warnings += [*problems, *forecast.cut_off(request, options.openshift, options.webhooks)]
     if options.check_mode:
         result.done = planned.operations
         if options.details:
             result.warnings += forecast.hits(cluster, request.name, planned)
+    elif not carry_out_all(cluster, planned.operations, result):
+        return False
+    if result.error:
+        result.says("pending", result.reason, "; ".join([result.error, *planned.conflicts]))
     else:
-        for operation in planned.operations:
-            try:
-                carry_out(cluster, request.name, operation)
-            except ApiError as exc:
-                if not exc.changed_meanwhile or (exc.status == 422 and operation.action != "patch"):
-                    raise
-                result.msg = str(exc)
-                return False
-            result.done.append(operation)
-    _conclude(result, request, planned, problems, live, options)
+        _conclude(result, planned, problems, live, options)
     return True
 
 
@@ -187,6 +192,54 @@ def read(
     return Live(namespace, objects, {account: item for account, item in found.items() if item})
 
 
+def carry_out_all(cluster: Cluster, operations: t.Sequence[Operation], result: Result) -> bool:
+    """Write what is planned; one object that is refused stops only what relies on it, and is told in the result.
+
+    :returns: False where somebody else wrote meanwhile, so that it has to be planned anew
+    :raises ApiError: nothing more can be written
+    """
+    failed: list[Operation] = []
+    errors = []
+    for operation in operations:
+        if _relies_on(operation, failed):
+            continue
+        try:
+            carry_out(cluster, result.name, operation)
+        except ApiError as exc:
+            result.msg = str(exc)
+            if _is_stale(operation, exc):
+                return False
+            if operation.kind == "Namespace" or _stops(exc):
+                raise
+            failed.append(operation)
+            errors.append(str(exc))
+            result.reason = _reason(exc)
+        else:
+            result.done.append(operation)
+    result.error = "; ".join(errors)
+    return True
+
+
+def _is_stale(operation: Operation, exc: ApiError) -> bool:
+    """The plan was made from what is no longer so."""
+    return exc.status in (404, 409) or (exc.status == 422 and operation.action == "patch")
+
+
+def _stops(exc: ApiError) -> bool:
+    """It is not about this object: the next one would get the same answer, or none."""
+    return exc.status in (0, 401, 429) or exc.status >= 500 or "NamespaceTerminating" in exc.causes
+
+
+def _relies_on(operation: Operation, failed: t.Sequence[Operation]) -> bool:
+    """Access is opened after the guards are there, and taken away last; old things go once the new ones are there."""
+    if operation.kind == "Namespace":
+        # the claim must know of what is not taken away yet
+        return bool(failed)
+    if operation.action == "delete":
+        return any(item.action == "apply" or operation.kind == "RoleBinding" != item.kind for item in failed)
+    return operation.kind == "RoleBinding" and any(item.kind in GUARDS for item in failed)
+
+
 def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
     """One write.
 
@@ -202,7 +255,9 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
     else:
-        cluster.delete(target, operation.uid)
+        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
+        before = operation.before if kind == "Namespace" else None
+        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
 
 
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:
@@ -215,8 +270,7 @@ def _describe(result: Result, request: Request, wanted: desired.Desired, live: L
     tight = shrink.headroom(result.quota, (limits or {}).get("default") or {})
     if tight:
         result.warnings.append(tight)
-    if request.managed:
-        result.foreign_policies = forecast.opening(live)
+    result.foreign_policies = forecast.opening(live, request.managed, request.network.restrict_egress)
     if ((live.namespace or {"metadata": {}})["metadata"].get("labels") or {}).get("app") == "infra":
         result.warnings.append("the Namespace is labelled app=infra, which opens every managed namespace to its Pods")
 
@@ -225,9 +279,7 @@ def _hard(wanted: desired.Desired) -> t.Mapping[str, str]:
     return next(item["spec"]["hard"] for item in wanted.objects if item["kind"] == "ResourceQuota")
 
 
-def _conclude(
-    result: Result, request: Request, planned: Plan, problems: list[str], live: Live, options: Options
-) -> None:
+def _conclude(result: Result, planned: Plan, problems: list[str], live: Live, options: Options) -> None:
     annotations = ((live.namespace or {"metadata": {}})["metadata"].get("annotations")) or {}
     if planned.conflicts:
         result.says("conflict", "conflict", "; ".join(planned.conflicts))
@@ -238,7 +290,15 @@ def _conclude(
     elif options.openshift and _UID_RANGE not in annotations:
         result.says("pending", "openshift", f"the Namespace has no annotation {_UID_RANGE} yet")
     else:
-        result.says("ready")
+        result.says("ready", msg=_on_links(planned))
+
+
+def _on_links(planned: Plan) -> str:
+    accounts = sorted({account for names in planned.linked.values() for account in names})
+    if not accounts:
+        return ""
+    # admission copies the list into a Pod when that is made
+    return f"ServiceAccounts with pull secrets: {', '.join(accounts)}; Pods get them when they are made, not later"
 
 
 def let_go(cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[[], str], options: Options) -> Result:
@@ -270,6 +330,7 @@ def _let_go_once(
         return True
     there = t.cast(Object, namespace)
     claim = t.cast(claims.Claim, claims.read(there))
+    claim = dataclasses.replace(claim, annotations=(*claim.annotations, *_of_the_operator(there)))
     if what == "delete":
         operations = [Operation("delete", "Namespace", name, uid=there["metadata"]["uid"], before=there)]
     else:
@@ -277,18 +338,19 @@ def _let_go_once(
         operations = plan.leave(live, claim)
     if options.check_mode:
         result.done = operations
+    elif not carry_out_all(cluster, operations, result):
+        return False
+    if result.error:
+        result.says("pending", result.reason, result.error)
     else:
-        for operation in operations:
-            try:
-                carry_out(cluster, name, operation)
-            except ApiError as exc:
-                if not exc.changed_meanwhile:
-                    raise
-                result.msg = str(exc)
-                return False
-            result.done.append(operation)
-    result.says("terminating" if what == "delete" else "released", what, message)
+        result.says("terminating" if what == "delete" else "released", what, message)
     return True
+
+
+def _of_the_operator(namespace: t.Mapping[str, t.Any]) -> t.Iterable[str]:
+    """Annotations with which ansible-operator finds the Nspro of a Namespace that it created."""
+    annotations = namespace["metadata"].get("annotations") or {}
+    return _PRIMARY if annotations.get(_PRIMARY[1]) == _NSPRO else ()
 
 
 def refused(name: str, exc: StewardError) -> Result:

@@ -10,25 +10,30 @@ import re
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 
-_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?")
+_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]{1,3})?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+#: more is stored as this, less than a billionth is rounded up
+_MOST, _LEAST = decimal.Decimal(2**63 - 1), decimal.Decimal("1e-9")
 _BINARY = {name: 2 ** (10 * power) for power, name in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 
 
 def parse(value: str | int | float) -> decimal.Decimal:
-    """The number of a quantity such as `300m`, `100Mi`, `1.5` or `2e3`.
+    """The number of a quantity such as `300m`, `100Mi`, `1.5` or `2e3`, as exactly as the API server keeps it.
 
-    :raises StewardError: it is none
+    :raises StewardError: it is none, or more than can be stored
     """
     found = _FORM.fullmatch(str(value))
-    if not found or isinstance(value, bool):
+    if not found:
         raise StewardError(f"{value!r} is no quantity; write a number with a suffix as in 300m, 2, 100Mi or 1Gi")
-    number, suffix = decimal.Decimal(found[1]), found[2] or ""
-    if suffix in _BINARY:
-        return number * _BINARY[suffix]
-    if suffix in _DECIMAL:
-        return number.scaleb(_DECIMAL[suffix])
-    return number.scaleb(int(suffix[1:])) if suffix else number
+    with decimal.localcontext(prec=100):
+        number, suffix = decimal.Decimal(found[1]), found[2] or ""
+        if suffix in _BINARY:
+            number *= _BINARY[suffix]
+        elif suffix:
+            number = number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+        if abs(number) > _MOST:
+            raise StewardError(f"{value!r} is more than the API server can store; the most is {_MOST}")
+        return number.quantize(_LEAST, decimal.ROUND_UP).normalize()
 
 
 def equal(one: str, other: str) -> bool:

@@ -39,6 +39,7 @@ def _entry(item: Result) -> dict[str, t.Any]:
         "msg": item.msg,
         "operations": [{"action": x.action, "kind": x.kind, "name": x.name} for x in item.done],
         "warnings": item.warnings,
+        "foreign_policies": item.foreign_policies,
     }
 
 

@@ -26,6 +26,7 @@ _TAKEN = ("app", "size", "managed")
 _TAKEN_DOMAINS = ("kubernetes.io", "k8s.io", "openshift.io", "kubesteward.io")
 #: everybody, and nobody: rights for these are rights for strangers
 _STRANGERS = ("system:anonymous", "system:unauthenticated", "system:authenticated", "system:masters")
+_STRANGERS += ("system:serviceaccounts",)
 _LEVELS = ("privileged", "baseline", "restricted")
 
 
@@ -199,7 +200,7 @@ def _access(entry: t.Mapping[str, t.Any], roles: t.Collection[str]) -> Access:
 
 
 def _pull_secrets(given: t.Iterable[t.Mapping[str, t.Any]], claimant: str) -> tuple[PullSecret, ...]:
-    found = []
+    found: list[PullSecret] = []
     for entry in given:
         if claimant == PLAYBOOK:
             raise StewardError("pull_secrets are copied from a Nspro's own namespace; without a Nspro there is none")
@@ -208,7 +209,9 @@ def _pull_secrets(given: t.Iterable[t.Mapping[str, t.Any]], claimant: str) -> tu
         for name in (entry.get("name") or "", *names):
             if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name):
                 raise StewardError(f"pull_secrets: {name!r} is no name of a Secret or ServiceAccount")
-        found.append(PullSecret(entry["name"], names))
+        if entry["name"] in [item.name for item in found]:
+            raise StewardError(f"pull_secrets has {entry['name']} twice; name all its ServiceAccounts in one entry")
+        found.append(PullSecret(entry["name"], tuple(dict.fromkeys(names))))
     return tuple(found)
 
 

@@ -77,3 +77,8 @@ def test_runs_alternate():
     assert order == ["a", "b", "a", "b", "a", "b"]
     assert found == {"a": [0.0, 2.0, 4.0], "b": [1.0, 3.0, 5.0]}
     assert told == [1, 2, 3]
+
+
+def test_what_takes_long_runs_in_the_first_rounds_only():
+    found = alternate({"a": lambda: 1.0, "b": lambda: 2.0}, 3, [].append, {"b": 2})
+    assert found == {"a": [1.0] * 3, "b": [2.0] * 2}

@@ -83,3 +83,17 @@ def test_a_row_says_what_is_required_and_whether_it_was_met():
     free = Measure("unit", "g")
     row = dict(zip(results.HEADINGS, results.row(free, results.entry(free, SAMPLES)), strict=True))
     assert (row["REQUIRED"], row["MET"]) == ("", "")
+
+
+def test_a_comparison_is_of_the_rounds_in_which_both_were_taken():
+    samples = {"unit": [1.0, 1.0, 5.0, 5.0, 5.0], "slow": [20.0, 40.0]}
+    found = results.entry(Measure("slow", "g", against="unit", rounds=2), samples)
+    assert (found["value"], found["ratio"], found["repeats"]) == (30.0, 30.0, 2)
+    versus = results.entry(Measure("versus", "g", kind="ratio", of="unit", against="slow"), samples)
+    assert (versus["value"], versus["repeats"], versus["min"], versus["max"]) == (0.033, 2, 0.025, 0.05)
+    assert results.entry(Measure("unit", "g"), samples)["value"] == 5.0
+
+
+def test_units_say_what_is_counted():
+    assert results.entry(Measure("unit", "g", kind="each"), SAMPLES)["unit"] == "s/namespace"
+    assert results.entry(Measure("unit", "g", kind="writes"), SAMPLES)["unit"] == "requests"

@@ -53,10 +53,10 @@ def built(root, tmp_path_factory) -> set[str]:
 
 def test_built_collection_holds_what_users_need(root, built):
     tracked = {str(path.relative_to(root)) for path in (root / "plugins").rglob("*.py")}
-    tracked |= {str(path.relative_to(root)) for path in (root / "config/crd").rglob("*.yaml")}
+    tracked |= {str(path.relative_to(root)) for path in (root / "config").rglob("*.yaml")}
     tracked |= {str(path.relative_to(root)) for name in ("playbooks", "roles") for path in (root / name).rglob("*.yml")}
     assert tracked - built == set()
-    assert built >= {"playbooks/start.yml", "playbooks/update.yml"}
+    assert built >= {"playbooks/nspro.yml", "playbooks/start.yml", "playbooks/update.yml"}
     assert built >= {"LICENSE", "README.md", "CHANGELOG.md", "meta/runtime.yml", "meta/execution-environment.yml"}
 
 

@@ -12,7 +12,7 @@ import yaml
 from ansible.vars import reserved
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import provision
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forecast, provision
 
 #: what the passes of a kind read
 READ = {
@@ -27,6 +27,7 @@ READ = {
             "Service",
             "ServiceAccount",
         },
+        ("admissionregistration.k8s.io", "v1"): {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
         ("apiextensions.k8s.io", "v1"): {"CustomResourceDefinition"},
         ("networking.k8s.io", "v1"): {"NetworkPolicy"},
         ("nspro.example.com", "v1alpha1"): {"Nspro"},
@@ -94,6 +95,7 @@ def test_playbooks_are_named_from_the_folder_the_operator_starts_in(root, watche
 def test_kinds_of_a_nspros_passes_are_those_that_its_code_reads_and_writes(watches):
     known = {*provision.API.items(), ("Nspro", NSPRO_GROUP), ("Event", "v1"), ("Pod", "v1"), ("Service", "v1")}
     known.add(("CustomResourceDefinition", "apiextensions.k8s.io/v1"))
+    known |= {(kind, forecast.ADMISSION) for kind in forecast.WEBHOOKS}
     listed = {
         (name, f"{group}/{version}".lstrip("/")) for (group, version), names in READ["Nspro"].items() for name in names
     }

@@ -259,6 +259,14 @@ def test_what_is_gone_or_another_is_not_deleted_and_no_error(status):
     cluster_of(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")
 
 
+def test_what_has_another_version_is_not_deleted_and_told():
+    server = Server(refusal(409, "the resourceVersion does not match"))
+    with pytest.raises(ApiError) as caught:
+        cluster_of(server).delete(DEPLOYMENT, "abc", "17")
+    assert caught.value.changed_meanwhile
+    assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc", "resourceVersion": "17"}
+
+
 def test_a_reference_reads_as_people_write_it():
     assert str(DEPLOYMENT) == "Deployment web in namespace shop"
     assert str(Reference("v1", "Node", None, "n")) == "Node n"

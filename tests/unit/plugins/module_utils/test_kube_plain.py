@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import concurrent.futures
 import copy
 import http.server
 import json
@@ -163,3 +164,38 @@ def test_what_is_no_success_is_refused_with_its_body(server):
     with pytest.raises(kube_plain.RefusedError, match="409 Conflict") as caught:
         client(server[0]).request("patch", "/refuse", _request_timeout=(1, 5), body={})
     assert json.loads(caught.value.body) == {"message": "no"}
+
+
+def test_eight_threads_keep_their_connections():
+    connections, together = [], threading.Barrier(8, timeout=10)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self):
+            super().setup()
+            connections.append(self.client_address)
+
+        def do_GET(self):
+            # answered only when eight requests are under way
+            together.wait()
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, format, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        # theirs wait for more requests until the process ends
+        httpd.daemon_threads = True
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        ours = client(f"http://127.0.0.1:{httpd.server_port}")
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for _round in range(3):
+                list(pool.map(lambda number: ours.request("get", "/", _request_timeout=(5, 10)), range(8)))
+        httpd.shutdown()
+        thread.join()
+    assert len(connections) == 8

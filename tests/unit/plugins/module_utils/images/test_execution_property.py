@@ -10,71 +10,16 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import running
-from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
-    annotation,
-    container,
-    followed,
-    pod_of,
-    published,
-    sha,
-    state,
-    update,
-    workload,
-)
-from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
-    FakeCluster,
-    one_pass,
+from ansible_collections.kubesteward.core.plugins.module_utils.images import follow, running
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import one_pass
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.states import (
+    KINDS,
+    cluster_with,
+    registries,
+    workloads,
 )
 
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "CronJob")
-NAMES = [f"registry.example/shop/{name}" for name in ("web", "api")]
-DIGESTS = [sha(f"digest {number}") for number in range(4)]
-digests = st.sampled_from(DIGESTS)
-tags = st.builds("{}:{}".format, st.sampled_from(NAMES), st.sampled_from(("1", "2")))
-images = st.one_of(
-    tags,
-    st.builds("{}@{}".format, tags, digests),
-    st.builds("{}@{}".format, st.sampled_from(NAMES), digests),
-    st.just("Not Valid"),
-)
-image_ids = st.one_of(
-    st.builds("{}@{}".format, st.sampled_from(NAMES), digests),
-    st.builds("docker-pullable://{}@{}".format, st.sampled_from(NAMES), digests),
-    digests,
-    st.sampled_from(("", "odd!")),
-)
-waits = st.sampled_from(("", "", "", "ImagePullBackOff", "CrashLoopBackOff", "ContainerCreating"))
-
-
-@st.composite
-def workloads(draw):
-    """Workloads of any kind with their Pods."""
-    objects = []
-    for number in range(draw(st.integers(1, 4))):
-        names = ["app", "b"][: draw(st.integers(1, 2))]
-        containers = [container(name, draw(images)) for name in names]
-        owner = workload(draw(st.sampled_from(KINDS)), f"w{number}", containers)
-        if draw(st.booleans()):
-            digest = draw(digests)
-            containers[0]["image"] = f"{NAMES[0]}@{digest}"
-            owner["metadata"]["annotations"] = annotation(app=followed(digest, draw(tags)))
-        objects.append(owner)
-        for _pod in range(draw(st.integers(0, 3))):
-            statuses = [state(draw(image_ids), name, draw(waits), ready=draw(st.booleans())) for name in names]
-            one, between = pod_of(owner, statuses, deleted=draw(st.booleans()))
-            objects += [one, *between]
-    return objects
-
-
-@st.composite
-def registries(draw):
-    """What each tag names: an index, a manifest, or nothing."""
-    found = {}
-    for reference in draw(st.sets(st.sampled_from([f"{name}:{tag}" for name in NAMES for tag in "12"]))):
-        children = draw(st.one_of(st.none(), st.lists(digests, max_size=2)))
-        found[reference] = published(draw(digests), children=children, pullable=draw(st.booleans()))
-    return found
+ACTIONS = ("rolled", "rolled_back", "settled", "freed")
 
 
 def specs(cluster):
@@ -89,29 +34,60 @@ def specs(cluster):
     return found, written
 
 
-@given(workloads(), registries(), st.booleans())
-def test_a_second_pass_plans_and_writes_nothing(objects, registry, suspend):
-    targets = [{"kind": item["kind"], "name": item["metadata"]["name"]} for item in objects if item["kind"] in KINDS]
-    cluster = FakeCluster(update(targets=targets, suspend=suspend), *objects)
-    specs_before, images_before = specs(cluster)
+def places(entries):
+    return {(x["workload"]["kind"], x["workload"]["name"], x["container"]) for x in entries}
+
+
+def owners(entries):
+    return {(x["owner"]["kind"], x["owner"]["name"]) for x in entries}
+
+
+@given(workloads(), registries(), st.sampled_from(({}, {"suspend": True}, {"dryRun": True})), st.booleans())
+def test_a_second_pass_plans_and_writes_nothing(objects, registry, held, has_rival):
+    cluster = cluster_with(objects, has_rival, **held)
     predicted = one_pass(cluster, registry, "update-sample", check_mode=True)
     assert cluster.writes == []
+    specs_before, images_before = specs(cluster)
     done = one_pass(cluster, registry, "update-sample")
-    assert (predicted.rolled, predicted.status) == (done.rolled, done.status)
+    assert [getattr(predicted, name) for name in (*ACTIONS, "status")] == [
+        getattr(done, name) for name in (*ACTIONS, "status")
+    ]
     assert done.errors == []
-    assert not (suspend and done.rolled)
+    assert not (held and any(getattr(done, name) for name in ACTIONS))
+    if has_rival:
+        first = objects[0]
+        assert not any(
+            x["workload"]["name"] == first["metadata"]["name"] for x in [*done.images_written, *done.settled]
+        )
 
     specs_after, images_after = specs(cluster)
     assert specs_after == specs_before
     changed = {key for key in images_after if images_after[key] != images_before[key]}
-    assert changed == {(x["workload"]["kind"], x["workload"]["name"], x["container"]) for x in done.rolled}
+    assert changed == places(done.images_written)
     patches = [line for line in cluster.writes if line.startswith("patch")]
-    assert len(patches) == len(set(patches)) == len({(x["owner"]["kind"], x["owner"]["name"]) for x in done.rolled})
+    assert len(patches) == len(set(patches)) == len(owners([*done.images_written, *done.settled]))
+    check_targets(done, registry)
+
+    again = one_pass(cluster, registry, "update-sample")
+    assert [getattr(again, name) for name in ACTIONS] == [[], [], [], []]
+    later = one_pass(cluster, registry, "update-sample", now="2026-03-01T10:05:00Z")
+    assert (later.rolled, later.rolled_back, later.freed) == ([], [], [])
+    cluster.writes.clear()
+    last = one_pass(cluster, registry, "update-sample", now="2026-03-01T10:05:00Z")
+    assert ([getattr(last, name) for name in ACTIONS], cluster.writes) == ([[], [], [], []], [])
+
+
+def check_targets(done, registry):
+    """A roll goes to what the registry answered, a rollback to what was remembered; neither leaves its repository."""
     for roll in done.rolled:
         # always the top-level digest of what the followed tag names, in that tag's repository
         name, _at, digest = roll["to"].partition("@")
         assert any(key.startswith(name) and entry["digest"] == digest for key, entry in registry.items())
-
+    containers = {(*places([x]),): x for x, _verdict in done.judged}
+    for roll in done.rolled_back:
+        found = containers[(*places([roll]),)]
+        assert roll["to"] == found["follow"]["back"]
+        assert roll["to"].startswith(found["reference"].rpartition(":")[0])
     for found, decision in done.judged:
         if decision.rolls and found["running"]:
             # never on the word of a local image ID alone, but on that of a digest in the spec that is not run yet
@@ -119,9 +95,12 @@ def test_a_second_pass_plans_and_writes_nothing(objects, registry, suspend):
             assert written != decision.candidate or any(
                 item["id_kind"] == "manifest" and item["digest"] != decision.candidate for item in found["running"]
             )
+        memory = found["follow"] or found["undone"] or {}
+        failed = (memory.get("quarantine") or {}).get("digest")
+        if decision.rolls and found["retry"] != decision.candidate:
+            assert decision.candidate != failed
+            assert decision.candidate not in memory.get("left", ())
 
-    second = one_pass(cluster, registry, "update-sample", now="2026-03-01T10:05:00Z")
-    assert second.rolled == []
-    cluster.writes.clear()
-    third = one_pass(cluster, registry, "update-sample", now="2026-03-01T10:10:00Z")
-    assert (third.rolled, cluster.writes) == ([], [])
+
+def test_the_word_for_a_retry_is_that_of_the_states():
+    assert follow.RETRY == "kubesteward.io/retry"

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases N41 to N48: network policies."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces import builders
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.fake_api import refused
+
+POLICY = ("NetworkPolicy", "team-a", "team-a-np")
+INFRA = {"namespaceSelector": {"matchLabels": {"app": "infra"}}}
+
+
+def policy(**spec):
+    """The policy's spec where a Nspro says so."""
+    api = builders.cluster(builders.nspro(**spec))
+    builders.settled(api)
+    return api.objects[POLICY]["spec"]
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_N41_restricted_egress_leaves_dns_open_by_both_protocols(managed):
+    spec = policy(managed=managed, networkPolicy={"restrictEgress": True, "toNamespaces": [{"team": "b"}]})
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    peers, dns = spec["egress"]
+    assert peers == {"to": [{"podSelector": {}}, {"namespaceSelector": {"matchLabels": {"team": "b"}}}]}
+    assert dns.keys() == {"ports"}
+    assert {(item["port"], item["protocol"]) for item in dns["ports"]} == {
+        (53, "UDP"),
+        (53, "TCP"),
+        (5353, "UDP"),
+        (5353, "TCP"),
+    }
+
+
+def test_N41_dns_is_closed_only_where_somebody_says_so():
+    assert len(policy(networkPolicy={"restrictEgress": True, "dns": False})["egress"]) == 1
+    assert "egress" not in policy(networkPolicy={"dns": False})
+
+
+def test_N41_egress_that_is_no_longer_restricted_is_open_again():
+    api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": True}))
+    builders.settled(api)
+    api.put(builders.nspro())
+    builders.settled(api)
+    assert api.objects[POLICY]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{}]}
+
+
+def test_N43_managed_has_exactly_one_peer():
+    spec = policy(managed=True)
+    assert spec == {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [INFRA]}]}
+
+
+def test_N43_not_managed_is_open_to_everybody_and_not_to_namespaces_alone():
+    assert policy()["ingress"] == [{}]
+
+
+def test_N43_own_pods_are_a_peer_without_a_namespace():
+    assert policy(managed=True, networkPolicy={"sameNamespace": True})["ingress"] == [
+        {"from": [INFRA, {"podSelector": {}}]}
+    ]
+
+
+@pytest.mark.parametrize("option", ["fromNamespaces", "toNamespaces"])
+def test_N43_a_peer_without_labels_would_be_everybody_and_is_refused(option):
+    api = builders.cluster(builders.nspro(managed=True, networkPolicy={option: [{"team": "b"}, {}]}))
+    result = builders.only(builders.one_pass(api))
+    assert (result.state, builders.writes(api)) == ("invalid", [])
+    assert "entry without labels" in result.msg
+
+
+@pytest.mark.parametrize(
+    "drift",
+    [
+        {"podSelector": {"matchLabels": {"app": "only-this"}}},
+        {"policyTypes": ["Ingress", "Egress"]},
+        {"ingress": [{}]},
+        {"ingress": []},
+        {"ingress": [{"from": [{"namespaceSelector": {}}]}]},
+        {"ingress": [{"from": [{**INFRA, "podSelector": {}}]}]},
+    ],
+    ids=str,
+)
+def test_N43_whatever_somebody_changes_in_the_rule_is_put_back(drift):
+    api = builders.cluster(builders.nspro(managed=True))
+    builders.settled(api)
+    api.edit(*POLICY, lambda obj: obj["spec"].update(drift), "tenant")
+    builders.one_pass(api)
+    assert api.objects[POLICY]["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [INFRA]}],
+    }
+
+
+ROUTERS = {"policy-group.network.openshift.io/ingress": ""}
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_told"),
+    [
+        ({"managed": True}, True),
+        ({"managed": True, "networkPolicy": {"fromNamespaces": [{"team": "b"}]}}, True),
+        ({"managed": True, "networkPolicy": {"fromNamespaces": [{"team": "b"}, ROUTERS]}}, False),
+        ({"managed": False}, False),
+    ],
+)
+@pytest.mark.parametrize("openshift", [True, False])
+def test_N45_on_openshift_a_closed_namespace_that_does_not_let_routers_in_is_told(spec, is_told, openshift):
+    api = builders.cluster(builders.nspro(**spec))
+    builders.one_pass(api, openshift=openshift)
+    warnings = builders.only(builders.one_pass(api, openshift=openshift)).warnings
+    told = ['routes do not reach its Pods; name policy-group.network.openshift.io/ingress: "" among']
+    assert [text.partition(" the namespaces")[0] for text in warnings] == (told if is_told and openshift else [])
+
+
+def webhook(kind, namespace):
+    service = {"namespace": namespace, "name": "hook", "path": "/"}
+    hooks = [{"name": "a.example.com", "clientConfig": {"url": "https://elsewhere.example.com"}}]
+    hooks.append({"name": "b.example.com", "clientConfig": {"service": service}})
+    meta = {"name": f"of-{namespace}"}
+    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": meta, "webhooks": hooks}
+
+
+@pytest.mark.parametrize("kind", ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"])
+@pytest.mark.parametrize(
+    ("spec", "is_told"),
+    [
+        ({"managed": True}, True),
+        ({"managed": False}, False),
+        ({"managed": True, "networkPolicy": {"ports": [{"port": 9443}]}}, False),
+    ],
+)
+def test_N46_a_webhook_that_the_api_server_no_longer_reaches_is_told(kind, spec, is_told):
+    api = builders.cluster(
+        builders.nspro(**spec),
+        builders.nspro("team-b", managed=True),
+        webhook(kind, "team-a"),
+        {**webhook(kind, "nobody"), "webhooks": None},
+    )
+    builders.one_pass(api)
+    found = builders.by_name(builders.one_pass(api))
+    told = ["the API server does not reach the webhook in it; open the webhook's port in the network policy"]
+    assert found["team-a"].warnings == (told if is_told else [])
+    assert found["team-b"].warnings == []
+    assert api.objects[("Nspro", "ops", "team-a")]["status"].get("warnings") == (told if is_told else None)
+    # it is looked up once for all of them
+    assert api.requests.count(f"list {kind}") == 1
+
+
+def test_N46_ports_are_open_for_callers_that_no_selector_meets():
+    assert policy(managed=True, networkPolicy={"ports": [{"port": 9443}, {"port": 53, "protocol": "UDP"}]})[
+        "ingress"
+    ] == [
+        {"from": [INFRA]},
+        {"ports": [{"port": 9443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]},
+    ]
+
+
+@pytest.mark.parametrize(("status", "state"), [(403, "ready"), (500, "pending")])
+def test_N46_where_nobody_lets_us_look_nothing_is_told(status, state):
+    api = builders.cluster(builders.nspro(managed=True), webhook("MutatingWebhookConfiguration", "team-a"))
+
+    def hook(verb, target):
+        if "Webhook" in target.kind:
+            raise refused(status, "no")
+
+    api.before = hook
+    result = builders.only(builders.one_pass(api))
+    assert (result.state, result.warnings) == (state, [])
+
+
+def test_N47_the_guards_stand_before_anybody_is_let_in():
+    api = builders.cluster(builders.nspro(access=[{"role": "edit", "groups": ["devs"]}]))
+    builders.one_pass(api)
+    kinds = [line.split()[1].split("/")[0] for line in builders.writes(api)]
+    assert kinds == ["Namespace", "ResourceQuota", "NetworkPolicy", "LimitRange", "RoleBinding"]
+
+
+def test_N47_the_status_says_that_the_policy_is_written_and_not_that_it_works():
+    api = builders.cluster(builders.nspro(managed=True))
+    builders.settled(api)
+    applied = builders.condition(api, "team-a", "NetworkPolicyApplied")
+    assert (applied["status"], applied["reason"]) == ("True", "Applied")
+    assert "isolat" not in repr(api.objects[("Nspro", "ops", "team-a")]["status"]).lower()
+
+
+OPENING = {
+    "all": [{}],
+    "ports": [{"ports": [{"port": 80}]}],
+    "peers": [{"from": [{"namespaceSelector": {}}]}],
+}
+
+
+@pytest.mark.parametrize("managed", [True, False])
+@pytest.mark.parametrize("what", OPENING)
+def test_N48_a_policy_of_others_that_opens_what_ours_closes_is_told_and_left(managed, what):
+    api = builders.cluster(builders.nspro(managed=managed))
+    builders.settled(api)
+    api.put(builders.policy("team-a", "theirs", OPENING[what]), "tenant")
+    api.put(builders.policy("team-a", "closes", []), "tenant")
+    before = api.read("NetworkPolicy", "team-a", "theirs")
+    told = builders.one_pass(api)
+    found = ["theirs"] if managed else []
+    assert builders.only(told).foreign_policies == found
+    assert api.objects[("Nspro", "ops", "team-a")]["status"].get("foreignPolicies", []) == found
+    assert api.read("NetworkPolicy", "team-a", "theirs") == before
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_N48_so_is_one_that_lets_out_what_ours_keeps_in(restricted):
+    api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": restricted}))
+    builders.settled(api)
+    theirs = builders.policy("team-a", "theirs", [])
+    theirs["spec"] = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}
+    api.put(theirs, "tenant")
+    assert builders.only(builders.one_pass(api)).foreign_policies == (["theirs"] if restricted else [])
+
+
+def test_check_mode_names_the_services_that_a_closed_policy_cuts_off():
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "team-a"}}
+    api.put({**service, "spec": {}})
+    api.put(builders.nspro(managed=True))
+    (warning,) = builders.only(builders.one_pass(api, check_mode=True)).warnings
+    assert warning == "reached only from namespaces that the policy names: Services web"
+    assert api.writes == []
