@@ -15,6 +15,8 @@ import json
 import re
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import differences
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import DELETION, PLAYBOOK
 
 Object = t.Mapping[str, t.Any]
@@ -149,6 +151,16 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
 def is_terminating(live: Object) -> bool:
     """True for a Namespace that is being deleted."""
     return bool(live["metadata"].get("deletionTimestamp")) or (live.get("status") or {}).get("phase") == "Terminating"
+
+
+def is_copy(live: Object) -> bool:
+    """True where the claim was not written by us on this very Namespace, but came from a backup or by hand."""
+    meta, path = live["metadata"], ("metadata", "annotations", CLAIM)
+    born = meta.get("creationTimestamp") or ""
+    entries = [item for item in meta.get("managedFields") or () if item.get("manager") == FIELD_MANAGER]
+    ours = [item for item in entries if path in differences.owned({"metadata": {"managedFields": [item]}})]
+    # a backup that brings managedFields along brings times that are older than the Namespace
+    return not any((item.get("time") or born) >= born for item in ours)
 
 
 def policy(origin: str, wanted: str) -> str:
