@@ -126,7 +126,7 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
     :param live: the Namespace as it is, or None
     :param reserved: patterns of names that nobody gets
     """
-    pattern = next((item for item in reserved if fnmatch.fnmatchcase(name, item)), None)
+    pattern = reserved_by(name, reserved)
     if pattern:
         return Answer("reserved", f"the name {name} is reserved ({pattern}); nothing was written")
     if live is None:
@@ -146,6 +146,11 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
         message = f"Namespace {name} exists; its administrator has not annotated it {ADOPTABLE}={claimant}"
         return Answer("conflict", message)
     return Answer("adopt")
+
+
+def reserved_by(name: str, reserved: t.Iterable[str]) -> str | None:
+    """The pattern that reserves a name, or None."""
+    return next((item for item in reserved if fnmatch.fnmatchcase(name, item)), None)
 
 
 def is_terminating(live: Object) -> bool:

@@ -251,6 +251,10 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
         cluster.apply(t.cast(t.Mapping[str, t.Any], operation.body), force=operation.before is not None)
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
+    elif kind == "Namespace":
+        # somebody may have annotated meanwhile that it stays
+        version = t.cast(t.Mapping[str, t.Any], operation.before)["metadata"]["resourceVersion"]
+        cluster.delete(target, operation.uid, version)
     else:
         cluster.delete(target, operation.uid)
 
@@ -319,7 +323,9 @@ def _let_go_once(
     namespace = cluster.get("v1", "Namespace", None, name)
     what, message = claims.farewell(namespace, claimant)
     if what == "delete":
-        what, message = claims.farewell(namespace, claimant, keep_because())
+        reserved = claims.reserved_by(name, [*options.reserved, *claimant.split("/")[:-1]])
+        because = f"its name is reserved ({reserved})" if reserved else keep_because()
+        what, message = claims.farewell(namespace, claimant, because)
     if what in ("gone", "foreign", "terminating"):
         result.says("terminating" if what == "terminating" else "absent", what, message)
         return True
