@@ -85,7 +85,7 @@ def read(namespace: Object) -> Claim | None:
         links = {str(key): tuple(map(str, value)) for key, value in (found.get("links") or {}).items()}
         names = {key: tuple(map(str, found.get(key) or ())) for key in ("labels", "annotations", "kept")}
         claim = Claim(found["by"], found["origin"], found["deletion"], **names, links=links)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Claim("unknown", ADOPTED, "Keep")
     return claim if _is_sound(claim) else Claim("unknown", ADOPTED, "Keep")
 
