@@ -194,15 +194,28 @@ def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found:
 def _is_contested(
     key: str, there: t.Mapping[str, t.Any], paths: t.Sequence[differences.Path], repairs: contest.Repairs, found: Plan
 ) -> bool:
-    managers = differences.authors(there, paths)
-    rival = repairs.rival(key, managers)
-    if rival:
-        fields = ", ".join(".".join(path) for path in paths[:3])
+    writers = {path: _writers(key, there, path) for path in paths}
+    # field by field: whoever edits one after the other by hand is no manager who insists
+    names = {path: f"{key} {'.'.join(path)}" for path in paths}
+    rivals = {path: repairs.rival(names[path], managers) for path, managers in writers.items()}
+    contested = [path for path, rival in rivals.items() if rival]
+    if contested:
+        rival, fields = rivals[contested[0]], ", ".join(".".join(path) for path in contested[:3])
         found.conflicts.append(f"{key}: {rival} puts {fields} back again and again; it is left as {rival} wants it")
         return True
-    if managers and is_ours(there):
-        repairs.note(key, managers[0])
+    if is_ours(there):
+        for path, managers in writers.items():
+            if managers:
+                repairs.note(names[path], managers[0])
     return False
+
+
+def _writers(key: str, there: t.Mapping[str, t.Any], path: differences.Path) -> list[str]:
+    managers = differences.authors(there, [path])
+    if key.startswith("Namespace/") and differences.value_at(there, path) is None:
+        # our claim says that it was there, and a removal leaves no name
+        managers.append(contest.NOBODY)
+    return managers
 
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
@@ -227,13 +240,18 @@ def _namespace(
         return [Operation("create", "Namespace", request.name, body=body, after=body)]
     paths = marks.drifted(live.namespace, ours, before)
     if paths and _is_contested(f"Namespace/{request.name}", live.namespace, paths, repairs, found):
-        # they stay as the other manager wants them, absent ones aside
+        # they stay as the other manager wants them
         for _meta, field, key in paths:
-            ours[field][key] = marks.of(live.namespace, field).get(key, ours[field][key])
+            there = marks.of(live.namespace, field).get(key)
+            ours[field] = {**ours[field], key: there} if there is not None else _without(ours[field], key)
     ours["annotations"].update(text)
     if repairs.changed:
         ours["annotations"][claims.REPAIRS] = repairs.render()
     return _patched(live.namespace, ours, before)
+
+
+def _without(values: dict[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != key}
 
 
 def _patched(live: t.Mapping[str, t.Any], wanted: marks.Marks, before: Claim | None) -> list[Operation]:

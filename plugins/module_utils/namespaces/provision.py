@@ -254,10 +254,12 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
         cluster.apply(t.cast(t.Mapping[str, t.Any], operation.body), force=operation.before is not None)
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
+    elif kind == "Namespace":
+        # it goes only as it was read: a guard or another claim may have come since, and the operator's cache may be old
+        version = t.cast(t.Mapping[str, t.Any], operation.before)["metadata"]["resourceVersion"]
+        cluster.delete(target, operation.uid, version)
     else:
-        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
-        before = operation.before if kind == "Namespace" else None
-        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
+        cluster.delete(target, operation.uid)
 
 
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:
@@ -324,7 +326,9 @@ def _let_go_once(
     namespace = cluster.get("v1", "Namespace", None, name)
     what, message = claims.farewell(namespace, claimant)
     if what == "delete":
-        what, message = claims.farewell(namespace, claimant, keep_because())
+        reserved = claims.reserved_by(name, [*options.reserved, *claimant.split("/")[:-1]])
+        because = f"its name is reserved ({reserved})" if reserved else keep_because()
+        what, message = claims.farewell(namespace, claimant, because)
     if what in ("gone", "foreign", "terminating"):
         result.says("terminating" if what == "terminating" else "absent", what, message)
         return True
