@@ -18,7 +18,12 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
     shrink,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer, Claim
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import MANAGED_BY, OURS, Desired
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import (
+    MANAGED_BY,
+    OURS,
+    SOURCE,
+    Desired,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
 
 Object = dict[str, t.Any]
@@ -332,11 +337,18 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
             body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
-            operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
+            operations.append(
+                Operation("patch", kind, name, operations=tuple(body), before=there, after=_unmarked(there))
+            )
         else:
             operations.append(Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there))
     everything = dataclasses.replace(claim, annotations=(*claim.annotations, *claims.OURS))
     return [*operations, *_patched(namespace, {"labels": {}, "annotations": {}}, everything)]
+
+
+def _unmarked(there: t.Mapping[str, t.Any]) -> Object:
+    labels = _without(there["metadata"]["labels"], MANAGED_BY)
+    return {**there, "metadata": {**there["metadata"], "labels": labels}}
 
 
 def as_text(value: t.Mapping[str, t.Any] | None) -> str:
@@ -344,7 +356,9 @@ def as_text(value: t.Mapping[str, t.Any] | None) -> str:
     if value is None:
         return ""
     meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
-    # kubectl keeps the whole object there, a Secret's content with it
+    # tools keep the whole object there, a Secret's content with it
     meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    if value.get("kind") == "Secret" and "annotations" in meta:
+        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key == SOURCE}
     body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
     return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"
