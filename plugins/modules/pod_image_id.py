@@ -162,6 +162,12 @@ containers:
       type: str
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
+    start:
+      description: Name of the Start that gives the workload, also for a container that others added beside the
+        Start's own.
+      type: str
+      returned: success
+      sample: start-sample
     reference:
       description: The reference that is followed.
       type: str
@@ -190,12 +196,10 @@ containers:
       description: Number of Pods whose container has no image ID yet.
       type: int
       returned: success
-      sample: 0
     waiting_reasons:
       description: Why they wait, and how many.
       type: dict
       returned: success
-      sample: {}
     excluded:
       description: Number of Pods that were left out, by reason.
       type: dict
@@ -212,7 +216,6 @@ containers:
       type: list
       elements: str
       returned: success
-      sample: []
     pull_secrets:
       description: Names of the pull secrets of a live Pod.
       type: list
@@ -241,7 +244,6 @@ containers:
       type: list
       elements: dict
       returned: success
-      sample: []
     rollout:
       description: How far the workload's own rollout is.
       type: dict

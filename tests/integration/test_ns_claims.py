@@ -71,10 +71,12 @@ def test_a_namespace_that_is_as_it_is_wanted_is_adopted_where_it_has_to_be_ident
         team.apply({"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": json.loads(after)["spec"]})
     adopted = team.provide(claim=team.claim, adoption="IfIdentical")
     assert adopted.state == "ready", adopted.output
-    assert team.marks()["kept"] == sorted(
-        [f"LimitRange/{team.name}-limits", f"NetworkPolicy/{team.name}-np", f"ResourceQuota/{team.name}-quota"]
-    )
+    before = [f"LimitRange/{team.name}-limits", f"NetworkPolicy/{team.name}-np", f"ResourceQuota/{team.name}-quota"]
+    assert team.marks()["kept"] == [*before, "labels/managed", "labels/size"]
     assert team.provide(claim=team.claim, adoption="IfIdentical").operations == []
+    # what was there before us stays, also where it is what we want
+    assert team.let_go(claim=team.claim).state == "released"
+    assert (team.labels()["size"], team.hard()["limits.cpu"], team.marks()) == ("small", "100m", {})
 
 
 def test_an_adopted_namespace_is_kept_and_only_what_is_ours_goes(team):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import seniority
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP
@@ -31,8 +32,8 @@ def older_holder(
     @functools.cache
     def elders() -> list[Object]:
         found = reader.find(INSTALL_GROUP, "Update", namespace)
-        older = [item for item in found if seniority(item) < seniority(update)]
-        return [item for item in sorted(older, key=seniority) if not item["metadata"].get("deletionTimestamp")]
+        older = [item for item in found if seniority(item) < seniority(update) and _works(item)]
+        return sorted(older, key=seniority)
 
     @functools.cache
     def matched(kind: str, selector: str) -> frozenset[str]:
@@ -44,6 +45,15 @@ def older_holder(
         return next((item["metadata"]["name"] for item in elders() if looks_at(item, container, matched)), None)
 
     return holder
+
+
+def _works(update: Object) -> bool:
+    """False for an Update that is going, or whose targets cannot be read: each of its own passes fails."""
+    try:
+        snapshot.targets_of((update.get("spec") or {}).get("targets") or ())
+    except StewardError:
+        return False
+    return not update["metadata"].get("deletionTimestamp")
 
 
 def looks_at(
@@ -62,6 +72,9 @@ def looks_at(
     names = {workload["kind"]: workload["name"]}
     if workload["owner"]:
         names[workload["owner"]["kind"]] = workload["owner"]["name"]
+    if container["start"]:
+        # who looks at a Start looks at everything in its Deployment
+        names["Start"] = container["start"]
     for target in snapshot.targets_of(spec.get("targets") or ()):
         wanted = names.get(target.kind)
         if wanted is None:

@@ -163,13 +163,11 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         lambda: read_platforms(cluster),
         spec.get("platforms") or (),
     )
-    if update:
-        done.judged = judgement.conflicting(done.judged, claims.older_holder(cluster, namespace, update))
     name = update["metadata"]["name"] if update else ""
-    rolls = rollout.plan(done.judged, now, name)
-    carry_out(cluster, namespace, done, rolls, check_mode)
-    if not (policy.suspended or policy.dry_run):
-        free(cluster, namespace, done, check_mode)
+    if not update or _leave_to_older(cluster, namespace, done, update):
+        carry_out(cluster, namespace, done, rollout.plan(done.judged, now, name), check_mode)
+        if not (policy.suspended or policy.dry_run):
+            free(cluster, namespace, done, check_mode)
     done.warnings = [f"There is no {name} in namespace {namespace}" for name in params["missing"]]
     # applying a Start that somebody edited is a roll too
     done.starts = [] if policy.suspended or policy.dry_run else starts_to_apply(done.judged, done.images_written)
@@ -181,6 +179,16 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     if not check_mode:
         _record(cluster, namespace, done, before, now)
     return done
+
+
+def _leave_to_older(cluster: Cluster, namespace: str, done: Pass, update: Object) -> bool:
+    """Hold what older Updates have; False where nobody can tell what that is: then nothing may be written to owners."""
+    try:
+        done.judged = judgement.conflicting(done.judged, claims.older_holder(cluster, namespace, update))
+    except ApiError as exc:
+        done.errors.append(str(exc))
+        return False
+    return True
 
 
 def policy_of(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> Policy:

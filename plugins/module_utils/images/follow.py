@@ -24,6 +24,8 @@ ANNOTATION = "kubesteward.io/follow"
 RETRY = "kubesteward.io/retry"
 #: digests that were left and are remembered
 MOST_LEFT = 10
+#: characters of the reason of a quarantine: the Update's status and its history repeat it
+MOST_REASON = 256
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
@@ -144,7 +146,7 @@ def _quarantine(entry: t.Any) -> Quarantine | None:
     except (KeyError, TypeError):
         return None
     is_ours = _is_digest(found.digest) and isinstance(found.reason, str) and isinstance(found.at, str)
-    return found if is_ours and _is_time(found.at) else None
+    return dataclasses.replace(found, reason=found.reason[:MOST_REASON]) if is_ours and _is_time(found.at) else None
 
 
 def _is_digest(value: t.Any) -> bool:

@@ -38,7 +38,7 @@ _NAMES: dict[str, Shape] = dict.fromkeys(("kind", "name", "api_version"), _TEXT)
 _CONTAINER: dict[str, Shape] = {
     "workload": {**_NAMES, "owner": _OWNER},
     **dict.fromkeys(("container", "path", "image", "spec_image", "reference"), _TEXT),
-    **dict.fromkeys(("pinned", "invalid", "retry", "controller"), _MAYBE_TEXT),
+    **dict.fromkeys(("pinned", "invalid", "retry", "controller", "start"), _MAYBE_TEXT),
     **dict.fromkeys(("follow", "undone"), _MEMORY),
     "running": [
         {"image_id": _TEXT, "digest": _TEXT, "id_kind": _ID_KIND, "pods": _NUMBER, "ready": _NUMBER},
@@ -67,6 +67,7 @@ _CONTAINER_TOO: dict[str, Shape] = {
         "unscheduled": _OBSERVED,
         "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
+        "edited": _TEXT,
         "ordered": _FLAG,
     },
 }

@@ -74,7 +74,7 @@ def _describe(
     revisions: t.Sequence[Object],
     pods: t.Sequence[Object],
 ) -> dict[str, t.Any]:
-    controller = _foreign_controller(workload, start)
+    controller, given_by = _foreign_controller(workload, start), start
     if container["name"] != workload["metadata"]["name"]:
         # a Start gives one container, of the Deployment's name: what others add beside it is the Deployment's own
         start = None
@@ -88,6 +88,7 @@ def _describe(
             "uid": workload["metadata"]["uid"],
             "owner": {**_name(start), "digest": (start.get("status") or {}).get("digest")} if start else None,
         },
+        "start": given_by["metadata"]["name"] if given_by else None,
         "container": container["name"],
         "type": container["type"],
         "path": _spec_path(workload, start, container),
@@ -103,7 +104,10 @@ def _describe(
         "platforms": [],
         "pull_secrets": _pull_secrets(group.live, workload, namespace),
         "rollout": running.rollout_state(workload, group.live),
-        "trial": trial.facts(workload, group.live, container["name"], container["type"])
+        "trial": {
+            **trial.facts(workload, group.live, container["name"], container["type"]),
+            "edited": edited_since(source, container["name"]),
+        }
         if entry and entry.trial
         else None,
         "stuck": _stuck(workload, pods, entry),
@@ -140,6 +144,29 @@ def edited_by(source: Object, name: str) -> tuple[str, str]:
         if entry.get("manager") != FIELD_MANAGER and _owns_image(entry.get("fieldsV1") or {}, name):
             found = max(found, (entry.get("time", ""), entry.get("manager", ""), entry.get("operation", "")))
     return found[1:]
+
+
+def edited_since(source: Object, name: str) -> str:
+    """Manager that edited the Pod template, or a Start's, after we wrote a container's image; empty where nobody did.
+
+    The API server dates every manager's last change, so that no clock of ours matters.
+    """
+    rolled, last, who = "", "", ""
+    for entry in source["metadata"].get("managedFields") or ():
+        fields, manager, time = entry.get("fieldsV1") or {}, entry.get("manager", ""), entry.get("time", "")
+        if manager == FIELD_MANAGER and _owns_image(fields, name):
+            rolled = max(rolled, time)
+        elif manager != FIELD_MANAGER and time > last and _owns_template(source["kind"], fields):
+            last, who = time, manager
+    return who if rolled and last > rolled else ""
+
+
+def _owns_template(kind: str, fields: Object) -> bool:
+    """A restart, which annotates the template, or a scale is no edit."""
+    spec = fields.get("f:spec") or {}
+    if kind == "Start":
+        return bool(set(spec) - {"f:image", "f:replicas"})
+    return "f:spec" in (spec.get("f:template") or {})
 
 
 def _owns_image(fields: Object, name: str) -> bool:

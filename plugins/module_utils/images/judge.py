@@ -159,13 +159,16 @@ def limit(judged: t.Iterable[tuple[Container, Verdict]], most: int) -> Judged:
 def _takes_a_place(container: Container, verdict: Verdict) -> bool:
     """Rolling, on trial, or broken by what the tag names now, which must not reach more.
 
-    One that is blocked by something else, or broken otherwise, stops no other.
+    One that is blocked by something else, broken otherwise, or lacks a Pod on a lost node, stops no other.
     """
-    if verdict.progress:
-        return verdict.progress.state in ("under_way", "failed")
     rollout, follow = container["rollout"], container["follow"]
+    if verdict.progress:
+        is_open = verdict.progress.state in ("under_way", "failed")
+        # one that was scaled to nothing may stay so for ever
+        return is_open and not (rollout["desired"] == 0 and rollout["complete"])
     is_ours = bool(follow) and follow["digest"] == container.get("published")
-    return trial.is_under_way(rollout) or (is_ours and not rollout["complete"])
+    others = trial.is_under_way(rollout) and trial.is_replacing(rollout)
+    return others or (is_ours and not rollout["complete"])
 
 
 def _workload(container: Container) -> tuple[str, str]:
@@ -183,7 +186,11 @@ def conflicting(judged: Judged, holder: t.Callable[[Container], str | None]) -> 
         if name:
             message = f"the older Update {name} has this workload; two must not follow one"
             reason = "conflict" if verdict.verdict == STALE else verdict.reason
-            verdict = dataclasses.replace(verdict, reason=reason, message=message, action="")
+            progress = verdict.progress
+            if progress and progress.state == "failed":
+                # what becomes of it is the other one's to do and to tell
+                progress = dataclasses.replace(progress, state="blocked")
+            verdict = dataclasses.replace(verdict, reason=reason, message=message, action="", progress=progress)
             container = {**container, "stuck": []}
         found.append((container, verdict))
     return found

@@ -130,7 +130,7 @@ def _roll_back(container: Container, verdict: Verdict, now: str, by: str) -> Cha
         back="",
         left=_without(follows.with_left(memory.left, memory.digest), digest or ""),
         trial=False,
-        quarantine=follows.Quarantine(memory.digest, why[:256], now),
+        quarantine=follows.Quarantine(memory.digest, why[: follows.MOST_REASON], now),
     )
     return Change("roll_back", container["container"], container["path"], container["spec_image"], back, after)
 

@@ -102,6 +102,7 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
     found = _proven(before, done, now)
     containers = {place(container): container for container, _verdict in done.judged}
     taken_back = {_place(roll): roll["to"] for roll in done.rolled_back}
+    last = {(x["workload"], x["container"]): x for x in before.get("history") or ()}
     for entry in status["quarantine"]:
         key = entry["workload"], entry["container"]
         if (*key, entry["digest"]) in known and key not in taken_back:
@@ -113,6 +114,10 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
         goes = {"from": failed, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
         if key not in taken_back and carries(spec_image, entry["digest"]):
             goes = {"to": spec_image, "outcome": "failed"}
+            told = last.get(key) or {}
+            if (told.get("to"), told.get("outcome")) == (spec_image, "failed"):
+                # what crashes again and again is well in between
+                continue
         names = {"workload": key[0], "container": key[1], "time": entry["since"], "message": entry["reason"]}
         found.append({**names, **goes})
     return sorted(found, key=lambda entry: entry["time"])

@@ -25,6 +25,8 @@ PATIENCE = 60
 _MOST = 20
 #: the registry or the way to it is at fault, where it does not answer us either
 _PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
+#: the image itself is at fault, whatever else was edited
+_NOT_GOT = _PULLING | {"ErrImageNeverPull", "ImageInspectError", "InvalidImageName", "SignatureValidationFailed"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         restarts += entry.get("restartCount", 0)
         trouble = _trouble(entry, kind)
         if trouble:
-            troubled.append({**who, "reason": trouble})
+            troubled.append({**who, "reason": trouble, "since": _unwell_since(pod, entry)})
         others += [{**who, **other} for other in _others(pod, name)]
         starts.append(None if trouble else _started(entry, kind))
     return {
@@ -116,6 +118,18 @@ def _trouble(entry: Object, kind: str) -> str:
     if kind == "init":
         return "does not end"
     return "" if entry.get("ready") else "is not ready"
+
+
+def _unwell_since(pod: Object, entry: Object) -> str:
+    """Since when a container is in trouble: since its Pod was made, unless it ran well for long enough before."""
+    made: str = pod["metadata"].get("creationTimestamp", "")
+    last = (entry.get("state") or {}).get("terminated") or (entry.get("lastState") or {}).get("terminated") or {}
+    if last.get("startedAt") and age(last["startedAt"], last.get("finishedAt") or "") < STEADY:
+        # what dies again and again is ready in between
+        return made
+    told = {x.get("type"): x for x in (pod.get("status") or {}).get("conditions") or ()}
+    ready = told.get("ContainersReady") or told.get("Ready") or {}
+    return max(made, ready.get("lastTransitionTime") or "") if ready.get("status") != "True" else made
 
 
 def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:
@@ -165,27 +179,46 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
     :param answers: the registry answered in this pass: where it does not, a Pod that cannot pull proves nothing
     """
     trial, rollout = container["trial"], container["rollout"]
-    if rollout["observed"] < rollout["generation"] or rollout["desired"] == 0:
+    if container["image"] != container["spec_image"]:
+        # the Pods are those from before: they prove nothing, and nothing against it
+        return _unapplied(container, now, deadline)
+    if rollout["observed"] < rollout["generation"]:
         return Progress("under_way")
+    if rollout["desired"] == 0:
+        # nobody knows, and nothing goes on
+        return Progress("under_way", healthy=rollout["complete"])
     # a StatefulSet that goes back to an earlier template may have Pods that are older than the roll
-    overdue = [(x, age(max(x["since"], container["follow"]["at"]), now)) for x in trial["troubled"]]
+    rolled = container["follow"]["at"]
+    # a clock that was put right since must not put a way back off
+    rolled = rolled if age(rolled, now) >= 0 else ""
+    overdue = [(x, age(max(x["since"], rolled), now)) for x in trial["troubled"]]
     first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))
     if first and seconds >= deadline:
         message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
         if not answers and first["reason"] in _PULLING:
             return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
+        if trial["edited"] and first["reason"] not in _NOT_GOT:
+            return Progress("blocked", "TemplateEdited", f"{message}, and {trial['edited']} edited the template since")
         return Progress("failed", "RolloutFailed", message)
     others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < STEADY]
     if others and not trial["troubled"]:
         # also where such a Pod was available for a moment, which ends a Deployment's rollout
         pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
         return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
-    if rollout["complete"] and trial["pods"]:
-        since = trial["steady_since"]
+    since = trial["steady_since"]
+    if rollout["complete"] and trial["pods"] and (since or trial["troubled"]):
         is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
         healthy = bool(since) and (is_steady or not trial["restarts"])
         return Progress("steady" if is_steady else "under_way", healthy=healthy)
     return _waiting_for(container, now, deadline)
+
+
+def _unapplied(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:
+    """A Start was rolled, and its Deployment does not have the image yet."""
+    if age(container["follow"]["at"], now) < deadline:
+        return Progress("under_way")
+    message = f"the Deployment does not have the Start's image after {deadline} s: is the Start applied?"
+    return Progress("blocked", "NoProgress", message)
 
 
 def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:
@@ -225,14 +258,30 @@ def stuck_pods(workload: Object, pods: t.Iterable[Object], left: t.Container[str
         {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
         for pod in pods
         if running.revision_hash(pod) != current
+        # the controller would make such a Pod of the old revision again
+        and _ordinal(pod) >= _first_updated(workload)
         and not pod["metadata"].get("deletionTimestamp")
         and any(_is_broken(pod, container, left, failed) for container in running.template_containers(pod))
     ]
 
 
+def _first_updated(workload: Object) -> int:
+    """Ordinal from which on a StatefulSet makes Pods of the new revision."""
+    spec = workload["spec"]
+    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    return partition + ((spec.get("ordinals") or {}).get("start") or 0)
+
+
+def _ordinal(pod: Object) -> int:
+    number = pod["metadata"]["name"].rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 def is_ordered(workload: Object) -> bool:
-    """True for a StatefulSet that replaces its Pods one after the other."""
-    return workload["kind"] == "StatefulSet" and workload["spec"].get("podManagementPolicy") != "Parallel"
+    """True for a StatefulSet that replaces its Pods one after the other by itself."""
+    spec = workload["spec"]
+    by_hand = (spec.get("updateStrategy") or {}).get("type") == "OnDelete"
+    return workload["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel" and not by_hand
 
 
 def _is_broken(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> bool:

@@ -157,7 +157,7 @@ def _objects(
         if answer.state == "adopt":
             # also what was ours once: our name among its managers outlives a release
             kept.append(f"{kind}/{name}")
-        elif not is_ours(there):
+        elif not (is_ours(there) or _is_kept(item, answer.claim)):
             found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
             continue
         paths = differences.differences(item, there)
@@ -177,6 +177,11 @@ def _still_kept(wanted: Desired, live: Live, before: Claim | None) -> list[str]:
     return [*objects, *marks.kept(live.namespace, ours, before)]
 
 
+def _is_kept(item: Object, claim: Claim | None) -> bool:
+    """True for what was adopted, perhaps by a pass that did not come to mark it."""
+    return claim is not None and f"{item['kind']}/{item['metadata']['name']}" in claim.kept
+
+
 def _is_immutable(kind: str, path: differences.Path) -> bool:
     return (kind, path[0]) in (("RoleBinding", "roleRef"), ("Secret", "type"))
 
@@ -184,7 +189,7 @@ def _is_immutable(kind: str, path: differences.Path) -> bool:
 def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found: Plan) -> list[Operation]:
     """Delete and make anew what the API server does not let be changed."""
     kind, name = item["kind"], item["metadata"]["name"]
-    if answer.state == "adopt" or (answer.claim and f"{kind}/{name}" in answer.claim.kept):
+    if answer.state == "adopt" or _is_kept(item, answer.claim):
         found.conflicts.append(f"{kind} {name} exists with another role or type, which nobody can change")
         return []
     gone = Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
@@ -309,13 +314,10 @@ def _only_if_identical(request: Request, found: Plan) -> None:
     others = [
         f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
     ]
-    if found.held:
-        # what is held would be written later
-        others.append(f"ResourceQuota {request.name}-quota")
     if labels or others:
         what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations, found.shrunk, found.held = [], None, False
+        found.operations, found.shrunk = [], None
 
 
 def _only_marks(operation: Operation) -> bool:

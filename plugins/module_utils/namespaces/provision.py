@@ -38,6 +38,9 @@ API = {
 }
 GUARDS = ("ResourceQuota", "LimitRange", "NetworkPolicy")
 _LISTED = ("ResourceQuota", "LimitRange", "NetworkPolicy", "RoleBinding")
+#: annotations of ansible-operator, and what the second one says of our resource
+_PRIMARY = ("operator-sdk/primary-resource", "operator-sdk/primary-resource-type")
+_NSPRO = "Nspro.nspro.example.com"
 #: the annotation without which OpenShift admits no Pod
 _UID_RANGE = "openshift.io/sa.scc.uid-range"
 
@@ -251,12 +254,10 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
         cluster.apply(t.cast(t.Mapping[str, t.Any], operation.body), force=operation.before is not None)
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
-    elif kind == "Namespace":
-        # somebody may have annotated meanwhile that it stays
-        version = t.cast(t.Mapping[str, t.Any], operation.before)["metadata"]["resourceVersion"]
-        cluster.delete(target, operation.uid, version)
     else:
-        cluster.delete(target, operation.uid)
+        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
+        before = operation.before if kind == "Namespace" else None
+        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
 
 
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:
@@ -331,6 +332,7 @@ def _let_go_once(
         return True
     there = t.cast(Object, namespace)
     claim = t.cast(claims.Claim, claims.read(there))
+    claim = dataclasses.replace(claim, annotations=(*claim.annotations, *_of_the_operator(there)))
     if what == "delete":
         operations = [Operation("delete", "Namespace", name, uid=there["metadata"]["uid"], before=there)]
     else:
@@ -345,6 +347,12 @@ def _let_go_once(
     else:
         result.says("terminating" if what == "delete" else "released", what, message)
     return True
+
+
+def _of_the_operator(namespace: t.Mapping[str, t.Any]) -> t.Iterable[str]:
+    """Annotations with which ansible-operator finds the Nspro of a Namespace that it created."""
+    annotations = namespace["metadata"].get("annotations") or {}
+    return _PRIMARY if annotations.get(_PRIMARY[1]) == _NSPRO else ()
 
 
 def refused(name: str, exc: StewardError) -> Result:

@@ -288,6 +288,7 @@ def test_the_younger_of_two_updates_writes_nothing_to_the_workload():
     crash(cluster, "a")
     cluster.writes.clear()
     assert one_pass(cluster, PUSHED, "update-sample", now=OVERDUE).rolled_back == []
+    assert (outcomes(cluster), condition(cluster, "RolloutBlocked")) == ([], ("True", "RolloutFailed"))
     assert not any("Deployment" in line for line in cluster.writes)
     assert len(one_pass(cluster, PUSHED, "another", now=OVERDUE).rolled_back) == 1
     # and does not tell as its own what the other one did
@@ -302,6 +303,8 @@ def test_the_younger_of_two_updates_writes_nothing_to_the_workload():
         {"spec": {"targets": TARGETS[:1], "containers": {"follow": ["proxy"]}}},
         {"spec": {"targets": [{"kind": "Deployment", "selector": {"matchLabels": {"app": "b"}}}]}},
         {"spec": {}},
+        # no label: its own passes fail
+        {"spec": {"targets": [TARGETS[0], {"kind": "Deployment", "selector": {"matchLabels": {"a b": "x"}}}]}},
         {"metadata": {"deletionTimestamp": ROLLED}},
     ],
 )

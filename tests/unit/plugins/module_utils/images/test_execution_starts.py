@@ -29,6 +29,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import (
     FakeCluster,
+    one_pass,
 )
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.passes import (
     PUSHED,
@@ -188,3 +189,28 @@ def test_a_dry_run_holds_every_roll():
     done = run(cluster, PUSHED, dry_run=True)
     assert (done.rolled, image(cluster, "a")) == ([], IMAGE)
     assert done.judged[0][1].reason == "dry_run"
+
+
+def test_a_start_that_nobody_has_applied_yet_is_not_settled_by_its_old_pods():
+    cluster = starts_cluster()
+    run(cluster, PUSHED, now="2026-03-01T10:00:00Z")
+    for now in ("2026-03-01T10:05:00Z", "2026-03-01T10:20:00Z"):
+        done = run(cluster, PUSHED, now=now)
+        assert (done.settled, done.rolled_back) == ([], [])
+    told = cluster.read("Update", "update-sample")["status"]
+    assert [entry["outcome"] for entry in told["history"]] == ["rolled"]
+    blocked = next(x for x in told["conditions"] if x["type"] == "RolloutBlocked")
+    assert (blocked["status"], blocked["reason"]) == ("True", "NoProgress")
+
+
+def test_what_others_add_beside_a_starts_container_belongs_to_the_older_update_too():
+    side = "registry.example/shop/side"
+    resource = start()
+    owner = start_deployment(resource, extra=[container("side", f"{side}:1")])
+    statuses = [state(at(I1), "nginx-sample"), state(f"{side}@{I1}", "side")]
+    one, between = pod_of(owner, statuses, name="pod-start")
+    cluster = FakeCluster(update("another"), update(), resource, owner, one, *between)
+    registry = {**SAME, f"{side}:1": published(I2, image=f"{side}:1", children=())}
+    done = run(cluster, registry)
+    assert [verdict.reason for _container, verdict in done.judged] == ["digest_equal", "conflict"]
+    assert [roll["container"] for roll in one_pass(cluster, registry, "another").rolled] == ["side"]

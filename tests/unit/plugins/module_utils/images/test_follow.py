@@ -61,6 +61,12 @@ def test_no_image_of_another_repository_is_taken_from_it(key, image):
     assert getattr(read(text)["app"], key) == f"{REPOSITORY}:0"
 
 
+def test_of_a_reason_that_somebody_made_long_only_the_beginning_is_read():
+    quarantine = {"digest": I2, "reason": "x" * 100_000, "at": "2026-02-01T00:00:00Z"}
+    found = read(json.dumps({"app": followed(I1, quarantine=quarantine)}))["app"].quarantine
+    assert found.reason == "x" * follow.MOST_REASON
+
+
 @pytest.mark.parametrize("metadata", [{}, {"annotations": None}, {"annotations": {"other": "x"}}])
 def test_without_the_annotation_nothing_is_followed(metadata):
     assert follow.read({"metadata": metadata}) == {}

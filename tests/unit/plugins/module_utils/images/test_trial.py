@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, trial
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
     I2,
@@ -17,6 +17,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     followed,
     inspect,
     pod_of,
+    start,
     state,
     workload,
 )
@@ -143,6 +144,64 @@ def test_what_is_not_the_images_fault_blocks(given, reason):
     assert (found.state, found.reason) == ("blocked", reason)
 
 
+def test_a_pod_that_a_scale_up_left_without_a_node_blocks_too():
+    scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    told = {"conditions": [{"type": "Progressing", "reason": "NewReplicaSetAvailable"}], "availableReplicas": 0}
+    given = on_trial(waits(""), told=told, pod={"conditions": [scheduled], "containerStatuses": []})
+    assert given["rollout"]["complete"]
+    assert trial.assess(given, EARLY, 600).state == "under_way"
+    found = trial.assess(given, LATE, 600)
+    assert (found.state, found.reason) == ("blocked", "Unschedulable")
+
+
+def wrote(manager, time, template=True, image=False):
+    """An entry of managedFields."""
+    pod = {"f:containers": {'k:{"name":"app"}': {"f:image": {}} if image else {"f:env": {}}}}
+    annotations = {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}
+    fields = {"f:spec": {"f:template": {"f:spec": pod} if template else annotations}}
+    return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields}
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields", "expected"),
+    [
+        ("CrashLoopBackOff", [wrote("kubectl-edit", "2026-03-01T10:01:00Z")], ("blocked", "TemplateEdited")),
+        ("CreateContainerConfigError", [wrote("argo", "2026-03-01T10:01:00Z")], ("blocked", "TemplateEdited")),
+        # no edit mends an image that cannot be pulled
+        ("ImagePullBackOff", [wrote("kubectl-edit", "2026-03-01T10:01:00Z")], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [wrote("kubectl-edit", "2026-03-01T09:00:00Z")], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [wrote("kubectl-rollout", LATE, template=False)], ("failed", "RolloutFailed")),
+        ("CrashLoopBackOff", [], ("failed", "RolloutFailed")),
+    ],
+)
+def test_what_somebody_else_edited_after_the_roll_may_be_to_blame(reason, fields, expected):
+    image = container(image=f"{REPOSITORY}@{I2}")
+    managed = [*fields, wrote("kubesteward", ROLLED, image=True)]
+    owner = workload(containers=[image], managedFields=managed)
+    owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
+    one, between = pod_of(owner, [{**state(f"{REPOSITORY}@{I2}"), **waits(reason)}])
+    (found,) = inspect(owner, one, *between)
+    progress = trial.assess(found, LATE, 600)
+    assert (progress.state, progress.reason) == expected
+    assert expected[0] == "failed" or fields[0]["manager"] in progress.message
+
+
+@pytest.mark.parametrize(
+    ("key", "time", "expected"),
+    [
+        ("f:resources", LATE, "kubectl-edit"),
+        ("f:resources", EARLY, ""),
+        ("f:replicas", LATE, ""),
+        ("f:image", LATE, ""),
+    ],
+)
+def test_who_edited_a_start_after_its_roll(key, time, expected):
+    rolled = {"manager": "kubesteward", "time": EARLY, "fieldsV1": {"f:spec": {"f:image": {}}}}
+    edit = {"manager": "kubectl-edit", "time": time, "fieldsV1": {"f:spec": {key: {}}}}
+    assert inventory.edited_since(start(managedFields=[edit, rolled]), "app") == expected
+    assert inventory.edited_since(start(managedFields=[edit]), "app") == ""
+
+
 @pytest.mark.parametrize(("at", "expected"), [(EARLY, "under_way"), (LATE, "blocked")])
 def test_a_pod_without_a_node_blocks_after_a_moment(at, expected):
     scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
@@ -184,7 +243,7 @@ def test_nothing_is_known_of_a_rollout_that_was_not_seen_or_has_no_pods():
     unseen = on_trial(READY, told={"observedGeneration": 0})
     assert trial.assess(unseen, LATE, 600).state == "under_way"
     none = on_trial(None, spec={"replicas": 0}, told=dict.fromkeys(("replicas", "updatedReplicas"), 0))
-    assert trial.assess(none, LATE, 600).state == "under_way"
+    assert trial.assess(none, LATE, 600) == trial.Progress("under_way", healthy=True)
 
 
 def test_the_deadline_counts_from_the_roll_where_a_pod_is_older():
@@ -192,12 +251,19 @@ def test_the_deadline_counts_from_the_roll_where_a_pod_is_older():
     assert trial.assess(on_trial(ENDED, at=late), LATE, 600).state == "under_way"
 
 
-def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady"):
+def test_a_roll_dated_in_the_future_is_no_reason_to_wait_for_it():
+    assert trial.assess(on_trial(ENDED, at="2027-01-01T00:00:00Z"), EARLY, 600).state == "under_way"
+    assert trial.assess(on_trial(ENDED, at="2027-01-01T00:00:00Z"), LATE, 600).state == "failed"
+
+
+def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady", strategy=None, name="", ordinals=None):
     owner = workload("StatefulSet", containers=[container(image=f"{REPOSITORY}@{I1}")])
     quarantine = {"digest": failed, "reason": "x", "at": ROLLED} if failed else None
     owner["metadata"]["annotations"] = annotation(app=followed(I1, left=list(left), quarantine=quarantine))
-    owner["spec"]["podManagementPolicy"] = policy
-    one, _none = pod_of(owner, [{**state(f"{REPOSITORY}@{digest}"), **waiting}])
+    owner["spec"].update(
+        podManagementPolicy=policy, updateStrategy=strategy or {"type": "RollingUpdate"}, ordinals=ordinals
+    )
+    one, _none = pod_of(owner, [{**state(f"{REPOSITORY}@{digest}"), **waiting}], name=name)
     one["metadata"]["labels"]["controller-revision-hash"] = "web-before"
     one["spec"]["containers"][0]["image"] = f"{REPOSITORY}@{digest}"
     return [pod["name"] for pod in inspect(owner, one)[0]["stuck"]] == [one["metadata"]["name"]]
@@ -212,3 +278,68 @@ def test_a_broken_pod_of_a_failed_digest_is_in_the_way_of_an_ordered_statefulset
     assert ordered(I2, waits("ImagePullBackOff"), failed=None)
     assert not ordered(I2, RUNS, failed=None)
     assert not ordered(I2, waits("ImagePullBackOff"), left=(), failed=None)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "expected"),
+    [
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, "web-1", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, "web-2", True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}, "web-0", True),
+        ({"type": "OnDelete"}, "web-2", False),
+    ],
+)
+def test_no_pod_is_deleted_that_would_come_back_the_same_or_that_nobody_waits_for(strategy, name, expected):
+    assert ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name=name) is expected
+
+
+def test_the_partition_counts_from_the_first_ordinal():
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    assert not ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name="web-4", ordinals={"start": 3})
+    assert ordered(I2, waits("CrashLoopBackOff"), strategy=strategy, name="web-5", ordinals={"start": 3})
+
+
+def test_a_rollback_deletes_no_pod_where_people_do():
+    spec = {"updateStrategy": {"type": "OnDelete"}}
+    assert on_trial(waits("CrashLoopBackOff"), "StatefulSet")["trial"]["ordered"]
+    assert not on_trial(waits("CrashLoopBackOff"), "StatefulSet", spec=spec)["trial"]["ordered"]
+
+
+@pytest.mark.parametrize(
+    ("status", "at", "expected"),
+    [
+        (READY, EARLY, ("under_way", "")),
+        ({**READY, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}, EARLY, ("under_way", "")),
+        (waits("CrashLoopBackOff"), LATE, ("blocked", "NoProgress")),
+    ],
+)
+def test_pods_of_a_deployment_that_does_not_have_its_starts_image_yet_prove_nothing(status, at, expected):
+    found = trial.assess({**on_trial(status), "image": f"{REPOSITORY}@{I1}"}, at, 600)
+    assert (found.state, found.reason, found.healthy) == (*expected, False)
+
+
+def died(started, ended, **more):
+    """Waiting for the next start after a run."""
+    last = {"terminated": {"exitCode": 1, "startedAt": started, "finishedAt": ended}}
+    return {**waits("CrashLoopBackOff"), "lastState": last, "restartCount": 1, **more}
+
+
+@pytest.mark.parametrize("condition", ["ContainersReady", "Ready"])
+@pytest.mark.parametrize(
+    ("status", "unready_since", "expected"),
+    [
+        # never ready: since the Pod was made, with or without a liveness probe that starts it again
+        (RUNS, ROLLED, "failed"),
+        (died(ROLLED, "2026-03-01T10:09:00Z"), ROLLED, "failed"),
+        # a moment ago it was ready still
+        (RUNS, "2026-03-01T10:09:50Z", "under_way"),
+        (died(ROLLED, "2026-03-01T10:09:50Z"), "2026-03-01T10:09:50Z", "under_way"),
+        (died(None, None), "2026-03-01T10:09:50Z", "under_way"),
+        # ready for some seconds of each run
+        (died("2026-03-01T10:09:45Z", "2026-03-01T10:09:50Z"), "2026-03-01T10:09:50Z", "failed"),
+        ({**RUNS, "lastState": died("2026-03-01T10:09:45Z", "2026-03-01T10:09:50Z")["lastState"]}, LATE, "failed"),
+    ],
+)
+def test_what_ran_well_before_has_its_time_from_when_it_became_unready(status, unready_since, expected, condition):
+    told = {"type": condition, "status": "False", "lastTransitionTime": unready_since}
+    assert trial.assess(on_trial(status, pod={"conditions": [told]}), LATE, 600).state == expected

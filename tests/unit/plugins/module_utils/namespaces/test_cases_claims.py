@@ -265,3 +265,26 @@ def test_N29_a_manager_that_changed_nothing_of_ours_is_no_rival():
         api.put(builders.nspro(nssize=["large", "small"][number % 2]))
         assert builders.only(builders.one_pass(api)).state == "ready"
     assert claims.REPAIRS not in api.objects[NAMESPACE]["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("kind", ["Secret", "RoleBinding"])
+def test_N23_an_adopted_object_that_nobody_can_change_is_a_conflict_and_not_made_anew(kind):
+    theirs = {
+        "Secret": {
+            **builders.secret(where="team-a"),
+            "type": "kubernetes.io/dockercfg",
+            "data": {".dockercfg": "e30="},
+        },
+        "RoleBinding": builders.binding("team-a", "kubesteward-edit", "view"),
+    }[kind]
+    spec = {"access": [{"role": "edit", "groups": ["devs"]}], "pullSecrets": [{"name": "regcred"}]}
+    api = builders.cluster(builders.secret(), builders.nspro(**spec, adoption="Always"))
+    api.put(builders.adoptable("team-a"), "helm")
+    api.put(theirs, "helm")
+    before = api.read(kind, "team-a", theirs["metadata"]["name"])
+    for _pass in range(3):
+        result = builders.only(builders.one_pass(api))
+        assert result.state == "conflict"
+        assert f"{kind} {theirs['metadata']['name']} exists with another role or type" in result.msg
+    builders.one_pass(api, state="released")
+    assert api.read(kind, "team-a", theirs["metadata"]["name"]) == before

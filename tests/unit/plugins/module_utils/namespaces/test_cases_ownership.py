@@ -235,6 +235,20 @@ def test_N19_a_guarded_namespace_is_never_deleted(value):
     assert api.objects[NAMESPACE]["metadata"]["annotations"] == {claims.GUARD: value}
 
 
+def test_N19_a_guard_that_comes_between_our_read_and_the_deletion_counts():
+    api = provided(deletion="Delete")
+    mark_deleted(api)
+
+    def guard(verb, target):
+        if (verb, target.kind) == ("delete", "Namespace"):
+            api.before = lambda verb, target: None
+            api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}))
+
+    api.before = guard
+    assert builders.only(builders.one_pass(api)).state == "released"
+    assert NAMESPACE in api.objects
+
+
 @pytest.mark.parametrize(
     ("origin", "spec", "kept"), [("created", "", False), ("adopted", "", True), ("created", "Keep", True)]
 )
@@ -267,3 +281,22 @@ def test_N21_nothing_that_is_written_asks_for_the_right_to_block_an_owners_delet
     builders.one_pass(api)
     assert len(written) > 6
     assert not [obj for obj in written if "blockOwnerDeletion" in json.dumps(obj) or "ownerRef" in json.dumps(obj)]
+
+
+def test_N18_a_binding_of_ours_whose_label_somebody_took_away_goes_all_the_same():
+    api = provided(deletion="Keep")
+    key = ("RoleBinding", "team-a", "kubesteward-edit")
+    api.edit(*key, lambda obj: obj["metadata"].pop("labels"), "tenant")
+    builders.one_pass(api, state="released")
+    assert key not in api.objects
+
+
+def test_N18_what_was_given_back_is_not_ours_for_the_traces_that_we_left_on_it():
+    api = adopted()
+    builders.one_pass(api, state="released")
+    api.put(builders.nspro(adoption="Always", limitRange={"enabled": False}))
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team-a-limits", "namespace": "team-a"}}
+    api.put({**limits, "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}}, "kubesteward")
+    builders.settled(api)
+    builders.one_pass(api, state="released")
+    assert ("LimitRange", "team-a", "team-a-limits") in api.objects

@@ -183,6 +183,29 @@ def test_an_api_that_goes_away_during_a_release_is_made_good(after):
     assert not api.objects[("ServiceAccount", "team-a", "default")].get("imagePullSecrets")
 
 
+@pytest.mark.parametrize("after", range(1, 7))
+def test_an_api_that_goes_away_during_an_adoption_is_made_good(after):
+    """What was there stays known as theirs, although the pass that found it did not come to mark it."""
+    api = builders.cluster(builders.secret(), builders.nspro(**SPEC, adoption="Always"), builders.adoptable("team-a"))
+    api.put(builders.quota("team-a", {"limits.cpu": "8"}), "finance")
+    api.put(builders.policy("team-a", "team-a-np", [{}]), "finance")
+    writes = 0
+
+    def gone(verb, target):
+        nonlocal writes
+        writes += verb in ("create", "apply", "patch", "delete")
+        if writes >= after:
+            raise refused(0, "the API server did not answer")
+
+    api.before = gone
+    builders.one_pass(api)
+    api.before = lambda verb, target: None
+    assert builders.only(builders.settled(api)).state == "ready"
+    assert {"ResourceQuota/team-a-quota", "NetworkPolicy/team-a-np"} <= set(builders.claim_of(api, "team-a").kept)
+    builders.one_pass(api, state="released")
+    assert {key[0] for key in api.objects if key[1] == "team-a"} == {"ServiceAccount", "ResourceQuota", "NetworkPolicy"}
+
+
 def test_a_namespace_that_goes_in_the_middle_is_no_failure():
     api = three()
 

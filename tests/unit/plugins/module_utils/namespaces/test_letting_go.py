@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import provision, sizes
@@ -19,30 +21,43 @@ CLAIM = claims.Claim("ops/team-a", claims.CREATED, "Keep", labels=("size",))
 class Contested:
     """A cluster in which somebody edits the Namespace whenever we are about to."""
 
-    def __init__(self) -> None:
-        self.patches = 0
+    def __init__(self, **annotations: str) -> None:
+        self.patches: list[list[dict]] = []
+        self.annotations = {claims.CLAIM: CLAIM.render(), **annotations}
 
     def get(self, _api_version, kind, _namespace, name):
         meta = {"name": name, "uid": "1", "resourceVersion": "7", "labels": {"size": "small"}}
-        return {"kind": kind, "metadata": {**meta, "annotations": {claims.CLAIM: CLAIM.render()}}}
+        return {"kind": kind, "metadata": {**meta, "annotations": self.annotations}}
 
     def find(self, *_arguments, **_more):
         return []
 
-    def json_patch(self, target, _operations):
-        self.patches += 1
+    def json_patch(self, target, operations):
+        self.patches.append(operations)
         raise ApiError(f"Could not patch {target}: it was modified", 409)
+
+
+def let_go(cluster: Contested) -> provision.Result:
+    return provision.let_go(cluster, "team-a", "ops/team-a", str, provision.Options(sizes.DEFAULTS))
 
 
 def test_N12_a_namespace_that_could_not_be_released_keeps_the_finalizer():
     cluster = Contested()
-    result = provision.let_go(cluster, "team-a", "ops/team-a", str, provision.Options(sizes.DEFAULTS))
-    assert cluster.patches == provision.ATTEMPTS
+    result = let_go(cluster)
+    assert len(cluster.patches) == provision.ATTEMPTS
     assert (result.state, result.reason) == ("pending", "conflict")
-    assert (
-        result.error
-        == "Could not patch Namespace team-a: it was modified; it was tried 3 times, the next pass looks again"
-    )
+    told = "Could not patch Namespace team-a: it was modified; it was tried 3 times, the next pass looks again"
+    assert result.error == told
+
+
+@pytest.mark.parametrize(("kind", "goes"), [("Nspro.nspro.example.com", True), ("Tenant.example.com", False)])
+def test_what_the_operator_marked_for_its_watch_goes_and_what_another_operator_did_stays(kind, goes):
+    marks = {"operator-sdk/primary-resource": "ops/team-a", "operator-sdk/primary-resource-type": kind}
+    cluster = Contested(**marks)
+    let_go(cluster)
+    removed = {change["path"] for change in cluster.patches[0] if change["op"] == "remove"}
+    expected = {f"/metadata/annotations/{key.replace('/', '~1')}" for key in marks} if goes else set()
+    assert removed - {"/metadata/labels/size", "/metadata/annotations/kubesteward.io~1claim"} == expected
 
 
 def going() -> FakeApi:
