@@ -212,17 +212,18 @@ class Cluster:
         named = dataclasses.replace(target, name=obj["metadata"].get("name") or "")
         return self._write("post", _path(target), f"create {named}", False, query)
 
-    def delete(self, target: Reference, uid: str, version: str = "") -> None:
-        """Delete just the object of that uid; one that is gone already is no error.
+    def delete(self, target: Reference, uid: str, version: str | None = None) -> None:
+        """Delete just the object of that uid; one that is gone already, or is another by now, is no error.
 
-        :param version: the resourceVersion it must still have; where it has another, that is a conflict (409)
+        :param version: the resourceVersion that it must still have
+        :raises ApiError: `changed_meanwhile` where it has another version
         """
         conditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
         try:
             self._write("delete", _path(target), f"delete {target}", False, {"body": body})
         except ApiError as exc:
-            if exc.status != 404 and (version or exc.status != 409):
+            if exc.status != 404 and (exc.status != 409 or version):
                 raise
 
     def _write(self, verb: str, path: str, what: str, dry_run: bool, query: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -15,6 +15,7 @@ import json
 import re
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import differences
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import DELETION, PLAYBOOK
@@ -100,6 +101,16 @@ def _is_sound(claim: Claim) -> bool:
         and claim.deletion in DELETION
         and all(re.fullmatch(_NAME, name) for name in names)
     )
+
+
+def holder(name: str) -> str:
+    """The name of who claims, checked: a claim that nobody could read again would lock its Namespace for ever.
+
+    :raises StewardError: it is none
+    """
+    if not _HOLDER.fullmatch(name):
+        raise StewardError(f"claim: {name!r} is no namespace/name of a Nspro: a-z, 0-9, - and . in each")
+    return name
 
 
 @dataclasses.dataclass(frozen=True)

@@ -254,12 +254,10 @@ def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
         cluster.apply(t.cast(t.Mapping[str, t.Any], operation.body), force=operation.before is not None)
     elif operation.action == "patch":
         cluster.json_patch(target, list(operation.operations))
-    elif kind == "Namespace":
-        # it goes only as it was read: a guard or another claim may have come since, and the operator's cache may be old
-        version = t.cast(t.Mapping[str, t.Any], operation.before)["metadata"]["resourceVersion"]
-        cluster.delete(target, operation.uid, version)
     else:
-        cluster.delete(target, operation.uid)
+        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
+        before = operation.before if kind == "Namespace" else None
+        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
 
 
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:

@@ -259,13 +259,12 @@ def test_what_is_gone_or_another_is_not_deleted_and_no_error(status):
     cluster_of(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")
 
 
-def test_what_changed_meanwhile_is_not_deleted_where_its_version_is_given():
-    server = Server(refusal(409, "x"))
-    with pytest.raises(kube.ApiError) as caught:
-        cluster_of(server).delete(DEPLOYMENT, "abc", "7")
+def test_what_has_another_version_is_not_deleted_and_told():
+    server = Server(refusal(409, "the resourceVersion does not match"))
+    with pytest.raises(ApiError) as caught:
+        cluster_of(server).delete(DEPLOYMENT, "abc", "17")
     assert caught.value.changed_meanwhile
-    assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc", "resourceVersion": "7"}
-    cluster_of(Server(refusal(404, "x"))).delete(DEPLOYMENT, "abc", "7")
+    assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc", "resourceVersion": "17"}
 
 
 def test_a_reference_reads_as_people_write_it():

@@ -121,15 +121,15 @@ class FakeApi:
             self._store("patch", target, before, after, self._updated(key, before, after, US))
             return t.cast(Object, self.read(*key))
 
-    def delete(self, target: Reference, uid: str, version: str = "") -> None:
+    def delete(self, target: Reference, uid: str, version: str | None = None) -> None:
         with self._lock:
             self._begin("delete", target)
             there = self.objects.get(_key(target))
-            if version and there and there["metadata"]["resourceVersion"] != version:
-                raise refused(409, f"Could not delete {target}: the precondition failed", "Conflict")
             # kube.Cluster lets pass what is gone, or another one
             if there is None or there["metadata"]["uid"] != uid:
                 return
+            if version not in (None, there["metadata"]["resourceVersion"]):
+                raise refused(409, f"Could not delete {target}: it has changed")
             self.writes.append(_line("delete", target))
             self.remove(target.kind, target.namespace, target.name)
 

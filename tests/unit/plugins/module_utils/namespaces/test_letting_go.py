@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import provision, sizes
@@ -94,3 +95,21 @@ def test_N24_the_namespace_of_the_nspros_is_not_deleted_whatever_it_is_annotated
     api.edit("Namespace", None, HOME, lambda obj: obj["metadata"].update(annotations={claims.CLAIM: text}))
     assert builders.only(builders.one_pass(api, state="absent")).state == "released"
     assert api.objects[("Namespace", None, HOME)]["status"] == {"phase": "Active"}
+
+
+def test_a_credential_does_not_stay_in_what_is_kept_because_somebody_took_our_label_off():
+    api = builders.cluster(builders.secret(), builders.adoptable("team-a"))
+    api.put(builders.secret("theirs", where="team-a"), "helm")
+    api.put(builders.nspro(adoption="Always", pullSecrets=[{"name": "regcred"}]))
+    builders.settled(api)
+    api.edit("Secret", "team-a", "regcred", lambda obj: obj["metadata"].pop("labels"))
+    assert builders.only(builders.one_pass(api, state="absent")).state == "released"
+    assert {key[2] for key in api.objects if key[:2] == ("Secret", "team-a")} == {"theirs"}
+
+
+@pytest.mark.parametrize("claim", [("Ops", "x"), ("", "x"), ("a/b", "x"), ("ops", "x ")])
+def test_a_claim_that_nobody_could_read_again_is_refused_before_anything_is_written(claim):
+    api = builders.cluster()
+    with pytest.raises(StewardError, match="is no namespace/name of a Nspro"):
+        builders.provision(api, name="team-a", size="small", claim={"namespace": claim[0], "name": claim[1]})
+    assert api.writes == []
