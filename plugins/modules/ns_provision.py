@@ -266,7 +266,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, detai
         )
         return nspros.run(cluster, wanted, options)
     claim = params["claim"]
-    claimant = f"{claim['namespace']}/{claim['name']}" if claim else requests.PLAYBOOK
+    claimant = claims.holder(f"{claim['namespace']}/{claim['name']}") if claim else requests.PLAYBOOK
     common = {key: params[key] for key in _OF_ONE if params[key] is not None}
     entries = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
     wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in entries])

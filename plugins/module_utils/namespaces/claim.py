@@ -15,6 +15,9 @@ import json
 import re
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import differences
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import DELETION, PLAYBOOK
 
 Object = t.Mapping[str, t.Any]
@@ -83,7 +86,7 @@ def read(namespace: Object) -> Claim | None:
         links = {str(key): tuple(map(str, value)) for key, value in (found.get("links") or {}).items()}
         names = {key: tuple(map(str, found.get(key) or ())) for key in ("labels", "annotations", "kept")}
         claim = Claim(found["by"], found["origin"], found["deletion"], **names, links=links)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Claim("unknown", ADOPTED, "Keep")
     return claim if _is_sound(claim) else Claim("unknown", ADOPTED, "Keep")
 
@@ -98,6 +101,16 @@ def _is_sound(claim: Claim) -> bool:
         and claim.deletion in DELETION
         and all(re.fullmatch(_NAME, name) for name in names)
     )
+
+
+def holder(name: str) -> str:
+    """The name of who claims, checked: a claim that nobody could read again would lock its Namespace for ever.
+
+    :raises StewardError: it is none
+    """
+    if not _HOLDER.fullmatch(name):
+        raise StewardError(f"claim: {name!r} is no namespace/name of a Nspro: a-z, 0-9, - and . in each")
+    return name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +137,7 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
     :param live: the Namespace as it is, or None
     :param reserved: patterns of names that nobody gets
     """
-    pattern = next((item for item in reserved if fnmatch.fnmatchcase(name, item)), None)
+    pattern = reserved_by(name, reserved)
     if pattern:
         return Answer("reserved", f"the name {name} is reserved ({pattern}); nothing was written")
     if live is None:
@@ -146,9 +159,24 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
     return Answer("adopt")
 
 
+def reserved_by(name: str, reserved: t.Iterable[str]) -> str | None:
+    """The pattern that reserves a name, or None."""
+    return next((item for item in reserved if fnmatch.fnmatchcase(name, item)), None)
+
+
 def is_terminating(live: Object) -> bool:
     """True for a Namespace that is being deleted."""
     return bool(live["metadata"].get("deletionTimestamp")) or (live.get("status") or {}).get("phase") == "Terminating"
+
+
+def is_copy(live: Object) -> bool:
+    """True where the claim was not written by us on this very Namespace, but came from a backup or by hand."""
+    meta, path = live["metadata"], ("metadata", "annotations", CLAIM)
+    born = meta.get("creationTimestamp") or ""
+    entries = [item for item in meta.get("managedFields") or () if item.get("manager") == FIELD_MANAGER]
+    ours = [item for item in entries if path in differences.owned({"metadata": {"managedFields": [item]}})]
+    # a backup that brings managedFields along brings times that are older than the Namespace
+    return not any((item.get("time") or born) >= born for item in ours)
 
 
 def policy(origin: str, wanted: str) -> str:

@@ -12,6 +12,8 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import REPAIRS
 
+#: stands for whoever removed a field, since that leaves no name
+NOBODY = "somebody unnamed"
 #: repairs after which another manager has it
 MOST = 2
 #: seconds after which a repair is forgotten
@@ -20,14 +22,14 @@ MEMORY = 24 * 3600
 
 @dataclasses.dataclass
 class Repairs:
-    """What was repaired lately, by `Kind/name`: {`manager`, `times`, `at`}."""
+    """What was repaired lately, by `Kind/name field`: {`manager`, `times`, `at`}."""
 
     entries: dict[str, dict[str, t.Any]]
     now: str
     changed: bool = False
 
     def rival(self, key: str, managers: t.Sequence[str]) -> str | None:
-        """The manager who has undone our repairs of an object often enough to be left alone."""
+        """The manager who has undone our repairs of a field often enough to be left alone."""
         entry = self.entries.get(key)
         return entry["manager"] if entry and entry["manager"] in managers and entry["times"] >= MOST else None
 
@@ -52,6 +54,6 @@ def read(namespace: t.Mapping[str, t.Any] | None, now: str) -> Repairs:
             seconds = (conditions.moment(now) - conditions.moment(entry["at"])).total_seconds()
             if seconds < MEMORY and isinstance(entry["times"], int) and isinstance(entry["manager"], str):
                 found[key] = {name: entry[name] for name in ("manager", "times", "at")}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         found = {}
     return Repairs(found, now)

@@ -150,7 +150,7 @@ def bindings(namespace: str, access: t.Iterable[Access]) -> list[Object]:
             "kind": "RoleBinding",
             "metadata": {"name": f"kubesteward-{role}", "namespace": namespace, "labels": {MANAGED_BY: OURS}},
             "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
-            "subjects": [item for index, item in enumerate(found) if item not in found[:index]],
+            "subjects": list({tuple(item.items()): item for item in found}.values()),
         }
         for role, found in subjects.items()
     ]

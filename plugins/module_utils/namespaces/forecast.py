@@ -9,7 +9,7 @@ import threading
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Plan, is_ours
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Plan, has_mark, is_ours
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
 
 #: names in one sentence
@@ -103,8 +103,13 @@ def opening(live: Live, ingress: bool, egress: bool) -> list[str]:
     return sorted(
         name
         for (kind, name), item in live.objects.items()
-        if kind == "NetworkPolicy" and not is_ours(item) and any(item["spec"].get(rules) for rules in closed)
+        if kind == "NetworkPolicy" and not _is_ours(name, item) and any(item["spec"].get(rules) for rules in closed)
     )
+
+
+def _is_ours(name: str, policy: t.Mapping[str, t.Any]) -> bool:
+    """Anybody may write under our name as a manager, so that alone hides no policy but the one that we make."""
+    return is_ours(policy) and (has_mark(policy) or name == f"{policy['metadata']['namespace']}-np")
 
 
 def _some(names: t.Sequence[str]) -> str:

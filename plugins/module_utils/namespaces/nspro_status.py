@@ -107,7 +107,7 @@ def events(nspro: t.Mapping[str, t.Any], result: Result, after: t.Mapping[str, t
     ]
     if changed and not any(item.action == "create" for item in result.done):
         found.append({"reason": "Changed", "type": "Normal", "message": f"wrote {', '.join(changed[:10])}"})
-    if result.shrunk and not result.held and result.done:
+    if result.shrunk and not result.held and any(item.kind == "ResourceQuota" for item in result.done):
         message = f"the quota is less than what is used: {result.shrunk.message}"
         found.append({"reason": "ShrinkApplied", "type": "Warning", "message": message})
     before = (nspro.get("status") or {}).get("phase")

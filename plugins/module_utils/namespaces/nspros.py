@@ -100,6 +100,7 @@ class _KeepBecause:
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace, self._known = cluster, namespace, t.cast("str | None", None)
+        self._made: dict[str, str] = {}
 
     def reason(self) -> str:
         """The reason, or an empty text.
@@ -110,6 +111,21 @@ class _KeepBecause:
             self._known = self._find()
         return self._known
 
+    def of_orphan(self, namespace: Object) -> str:
+        """The same for a Namespace whose Nspro is not there: that somebody deleted it alone is what must be likely.
+
+        :raises ApiError: nobody can say
+        """
+        if claims.is_copy(namespace):
+            return "its claim was not written here by us; it is a copy, from a backup for example, or edited by hand"
+        reason = self.reason()
+        if reason:
+            return reason
+        made = namespace["metadata"].get("creationTimestamp") or ""
+        # one that was made anew took every Nspro along when the one before it went
+        later = [what for what, at in self._made.items() if at > made]
+        return f"{later[0]} is younger than it, so its Nspro may have gone with the one before" if later else ""
+
     def _find(self) -> str:
         home = self._cluster.get("v1", "Namespace", None, self._namespace)
         if home is None or claims.is_terminating(home):
@@ -117,7 +133,23 @@ class _KeepBecause:
         crd = self._cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", None, CRD)
         if crd is None or crd["metadata"].get("deletionTimestamp"):
             return "the Nspro goes because its CustomResourceDefinition does"
+        if not _is_served(crd):
+            return f"the CustomResourceDefinition does not serve {NSPRO_GROUP}, so its Nspro may be there"
+        for what, item in ((f"namespace {self._namespace}", home), ("the CustomResourceDefinition", crd)):
+            self._made[what] = item["metadata"].get("creationTimestamp") or ""
         return ""
+
+
+def _is_served(crd: Object) -> bool:
+    """False where a list of Nspros would be "not found", which looks like none."""
+    versions = (crd.get("spec") or {}).get("versions") or ()
+    served = [version["name"] for version in versions if version.get("served")]
+    refused = [
+        item
+        for item in (crd.get("status") or {}).get("conditions") or ()
+        if item.get("type") == "Established" and item.get("status") != "True"
+    ]
+    return not refused and (not versions or NSPRO_GROUP.partition("/")[2] in served)
 
 
 def _orphans(cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, options: Options) -> list[Result]:
@@ -131,14 +163,18 @@ def _orphans(cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, option
             continue
         # one that was made since the list was read is not gone
         if cluster.get(NSPRO_GROUP, "Nspro", *claim.by.split("/", 1)) is None:
-            gone.append((namespace["metadata"]["name"], claim.by))
+            gone.append((namespace, claim.by))
 
     # asked anew, after the Nspros were seen to be gone: they may have gone just now because their namespace does
     keep = _KeepBecause(cluster, wanted.namespace)
 
-    def let_go(item: tuple[str, str]) -> Result:
-        name, claimant = item
-        return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
+    def let_go(item: tuple[Object, str]) -> Result:
+        namespace, claimant = item
+
+        def because() -> str:
+            return released() if is_released else keep.of_orphan(namespace)
+
+        return provision.let_go(cluster, namespace["metadata"]["name"], claimant, because, options)
 
     return provision.together(let_go, gone)
 

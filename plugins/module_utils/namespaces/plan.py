@@ -18,7 +18,12 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
     shrink,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer, Claim
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import MANAGED_BY, OURS, Desired
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import (
+    MANAGED_BY,
+    OURS,
+    SOURCE,
+    Desired,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
 
 Object = dict[str, t.Any]
@@ -194,20 +199,33 @@ def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found:
 def _is_contested(
     key: str, there: t.Mapping[str, t.Any], paths: t.Sequence[differences.Path], repairs: contest.Repairs, found: Plan
 ) -> bool:
-    managers = differences.authors(there, paths)
-    rival = repairs.rival(key, managers)
-    if rival:
-        fields = ", ".join(".".join(path) for path in paths[:3])
+    writers = {path: _writers(key, there, path) for path in paths}
+    # field by field: whoever edits one after the other by hand is no manager who insists
+    names = {path: f"{key} {'.'.join(path)}" for path in paths}
+    rivals = {path: repairs.rival(names[path], managers) for path, managers in writers.items()}
+    contested = [path for path, rival in rivals.items() if rival]
+    if contested:
+        rival, fields = rivals[contested[0]], ", ".join(".".join(path) for path in contested[:3])
         found.conflicts.append(f"{key}: {rival} puts {fields} back again and again; it is left as {rival} wants it")
         return True
-    if managers and is_ours(there):
-        repairs.note(key, managers[0])
+    if is_ours(there):
+        for path, managers in writers.items():
+            if managers:
+                repairs.note(names[path], managers[0])
     return False
+
+
+def _writers(key: str, there: t.Mapping[str, t.Any], path: differences.Path) -> list[str]:
+    managers = differences.authors(there, [path])
+    if key.startswith("Namespace/") and differences.value_at(there, path) is None:
+        # our claim says that it was there, and a removal leaves no name
+        managers.append(contest.NOBODY)
+    return managers
 
 
 def is_ours(there: t.Mapping[str, t.Any]) -> bool:
     """True for what we made, even where somebody took our label away."""
-    return _has_mark(there) or bool(differences.owned(there))
+    return has_mark(there) or bool(differences.owned(there))
 
 
 def _namespace(
@@ -227,13 +245,18 @@ def _namespace(
         return [Operation("create", "Namespace", request.name, body=body, after=body)]
     paths = marks.drifted(live.namespace, ours, before)
     if paths and _is_contested(f"Namespace/{request.name}", live.namespace, paths, repairs, found):
-        # they stay as the other manager wants them, absent ones aside
+        # they stay as the other manager wants them
         for _meta, field, key in paths:
-            ours[field][key] = marks.of(live.namespace, field).get(key, ours[field][key])
+            there = marks.of(live.namespace, field).get(key)
+            ours[field] = {**ours[field], key: there} if there is not None else _without(ours[field], key)
     ours["annotations"].update(text)
     if repairs.changed:
         ours["annotations"][claims.REPAIRS] = repairs.render()
     return _patched(live.namespace, ours, before)
+
+
+def _without(values: dict[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != key}
 
 
 def _patched(live: t.Mapping[str, t.Any], wanted: marks.Marks, before: Claim | None) -> list[Operation]:
@@ -268,33 +291,43 @@ def _marked(live: Live, claim: Claim) -> list[tuple[str, str, t.Mapping[str, t.A
     """Objects that we made, in the order in which they go.
 
     In a namespace that was there before us only our label tells: our name among managers may be of an earlier claim.
+    Of the Secrets the claim itself tells: a credential must not stay because somebody took the label off.
     """
+    copies = {("Secret", name) for name in claim.links if f"Secret/{name}" not in claim.kept}
     found = [
         (kind, name, there)
         for (kind, name), there in live.objects.items()
-        if kind in KINDS and (_has_mark(there) or (claim.origin == claims.CREATED and is_ours(there)))
+        if kind in KINDS
+        and (has_mark(there) or (is_ours(there) and (claim.origin == claims.CREATED or (kind, name) in copies)))
     ]
     return sorted(found, key=lambda item: (KINDS.index(item[0]), item[1]))
 
 
-def _has_mark(there: t.Mapping[str, t.Any]) -> bool:
+def has_mark(there: t.Mapping[str, t.Any]) -> bool:
+    """True for what carries our label."""
     return (there["metadata"].get("labels") or {}).get(MANAGED_BY) == OURS
 
 
 def _only_if_identical(request: Request, found: Plan) -> None:
-    labels = [
-        change["path"]
+    marked = [
+        f"{field[:-1]} {key}"
         for operation in found.operations
-        for change in operation.operations
-        if change["path"].startswith("/metadata/labels/")
+        if operation.kind == "Namespace"
+        for field in marks.FIELDS
+        for key in _changed_keys(operation, field)
     ]
     others = [
         f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
     ]
-    if labels or others:
-        what = ", ".join([*others, *(f"label {path.rpartition('/')[2]}" for path in labels)])
+    if marked or others:
+        what = ", ".join([*others, *marked])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
         found.operations, found.shrunk = [], None
+
+
+def _changed_keys(operation: Operation, field: str) -> list[str]:
+    before, after = marks.of(operation.before, field), marks.of(operation.after, field)
+    return sorted(key for key in {*before, *after} - {*claims.OURS} if before.get(key) != after.get(key))
 
 
 def _only_marks(operation: Operation) -> bool:
@@ -316,11 +349,18 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
     for kind, name, there in _marked(live, claim):
         if f"{kind}/{name}" in claim.kept:
             body = [{"op": "remove", "path": f"/metadata/labels/{marks.escaped(MANAGED_BY)}"}]
-            operations.append(Operation("patch", kind, name, operations=tuple(body), before=there))
+            operations.append(
+                Operation("patch", kind, name, operations=tuple(body), before=there, after=_unmarked(there))
+            )
         else:
             operations.append(Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there))
     everything = dataclasses.replace(claim, annotations=(*claim.annotations, *claims.OURS))
     return [*operations, *_patched(namespace, {"labels": {}, "annotations": {}}, everything)]
+
+
+def _unmarked(there: t.Mapping[str, t.Any]) -> Object:
+    labels = _without(there["metadata"]["labels"], MANAGED_BY)
+    return {**there, "metadata": {**there["metadata"], "labels": labels}}
 
 
 def as_text(value: t.Mapping[str, t.Any] | None) -> str:
@@ -328,7 +368,9 @@ def as_text(value: t.Mapping[str, t.Any] | None) -> str:
     if value is None:
         return ""
     meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
-    # kubectl keeps the whole object there, a Secret's content with it
+    # tools keep the whole object there, a Secret's content with it
     meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    if value.get("kind") == "Secret" and "annotations" in meta:
+        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key == SOURCE}
     body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
     return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"

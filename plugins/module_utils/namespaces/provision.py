@@ -324,7 +324,9 @@ def _let_go_once(
     namespace = cluster.get("v1", "Namespace", None, name)
     what, message = claims.farewell(namespace, claimant)
     if what == "delete":
-        what, message = claims.farewell(namespace, claimant, keep_because())
+        reserved = claims.reserved_by(name, [*options.reserved, *claimant.split("/")[:-1]])
+        because = f"its name is reserved ({reserved})" if reserved else keep_because()
+        what, message = claims.farewell(namespace, claimant, because)
     if what in ("gone", "foreign", "terminating"):
         result.says("terminating" if what == "terminating" else "absent", what, message)
         return True

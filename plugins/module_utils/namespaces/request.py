@@ -23,10 +23,12 @@ _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 #: labels that other objects' rules read: `app: infra` would open other teams' policies
 _TAKEN = ("app", "size", "managed")
-_TAKEN_DOMAINS = ("kubernetes.io", "k8s.io", "openshift.io", "kubesteward.io")
+_TAKEN_DOMAINS = ("kubernetes.io", "k8s.io", "x-k8s.io", "openshift.io", "kubesteward.io")
+#: whose resource the operator wakes, whose project or tenant a namespace is in, and what its Pods are in a cloud
+_TAKEN_DOMAINS += ("operator-sdk", "cattle.io", "capsule.clastix.io", "iam.amazonaws.com", "cnrm.cloud.google.com")
 #: everybody, and nobody: rights for these are rights for strangers
 _STRANGERS = ("system:anonymous", "system:unauthenticated", "system:authenticated", "system:masters")
-_STRANGERS += ("system:serviceaccounts",)
+_STRANGERS += ("system:serviceaccounts", "system:authenticated:oauth")
 _LEVELS = ("privileged", "baseline", "restricted")
 
 
@@ -170,13 +172,23 @@ def _choice(entry: t.Mapping[str, t.Any], option: str, values: t.Sequence[str], 
 def _own(given: t.Mapping[str, t.Any], what: str, value_form: re.Pattern[str] | None) -> dict[str, str]:
     """A person's own labels or annotations; none that rules of others or of ours read."""
     for key, value in given.items():
+        _check_text(key, value, what)
         domain = key.partition("/")[0] if "/" in key else ""
         taken = any(domain == item or domain.endswith(f".{item}") for item in _TAKEN_DOMAINS)
         if taken or (what == "labels" and key in _TAKEN):
             raise StewardError(f"{what}: {key} is not yours to set; others' rules or this product read it")
-        if not _KEY.fullmatch(key) or (value_form and not value_form.fullmatch(str(value))):
-            raise StewardError(f"{what}: {key}: {value!r} has a form that the API server refuses")
+        _check_form(key, value, value_form, what)
     return {key: str(value) for key, value in given.items()}
+
+
+def _check_text(key: t.Any, value: t.Any, what: str) -> None:
+    if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise StewardError(f"{what}: {key}: {value!r} is no text; quote what YAML would read as something else")
+
+
+def _check_form(key: str, value: t.Any, value_form: re.Pattern[str] | None, what: str) -> None:
+    if not _KEY.fullmatch(key) or (value_form and not value_form.fullmatch(str(value))):
+        raise StewardError(f"{what}: {key}: {value!r} has a form that the API server refuses")
 
 
 def _access(entry: t.Mapping[str, t.Any], roles: t.Collection[str]) -> Access:
@@ -221,7 +233,10 @@ def _network(given: t.Mapping[str, t.Any]) -> Network:
         if not all(entries):
             # an empty selector would let everybody in
             raise StewardError(f"network_policy: {option} has an entry without labels; name at least one label")
-        return tuple({str(key): str(value) for key, value in entry.items()} for entry in entries)
+        for key, value in (item for entry in entries for item in entry.items()):
+            _check_text(key, value, f"network_policy: {option}")
+            _check_form(key, value, _VALUE, f"network_policy: {option}")
+        return tuple({key: str(value) for key, value in entry.items()} for entry in entries)
 
     ports = tuple(
         {"port": int(entry["port"]), "protocol": entry.get("protocol") or "TCP"} for entry in given.get("ports") or ()

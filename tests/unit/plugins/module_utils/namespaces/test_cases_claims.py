@@ -12,6 +12,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namesp
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.builders import HOME
 
 NAMESPACE = ("Namespace", None, "team-a")
+MARK = "app.kubernetes.io/managed-by"
 
 
 @pytest.mark.parametrize(
@@ -197,6 +198,58 @@ def test_N29_another_manager_that_insists_is_named_and_there_is_no_ping_pong(wha
     builders.one_pass(api, now="2026-01-03T04:00:00Z")
     assert api.objects[key]["metadata" if key == NAMESPACE else "spec"].get("ingress") == wanted.get("ingress")
     assert builders.only(builders.one_pass(api, now="2026-01-03T04:01:00Z")).state == "ready"
+
+
+def test_N29_somebody_who_removes_a_label_again_and_again_is_let():
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    repaired = 0
+    for _time in range(5):
+        api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].pop("size", None), "janitor")
+        result = builders.only(builders.one_pass(api))
+        repaired += bool(builders.writes(api))
+    assert repaired == 2
+    assert (result.state, builders.writes(api)) == ("conflict", [])
+    assert "somebody unnamed puts metadata.labels.size back" in result.msg
+    # the size that is wanted now is no removal
+    api.put(builders.nspro(nssize="large"))
+    builders.one_pass(api, now="2026-01-03T04:00:00Z")
+    assert api.objects[NAMESPACE]["metadata"]["labels"]["size"] == "large"
+
+
+def test_N29_each_field_that_one_person_edits_by_hand_is_repaired():
+    api = builders.cluster(builders.nspro(access=[{"role": "edit", "groups": ["devs"]}]))
+    builders.settled(api)
+    edits = [
+        (NAMESPACE, lambda obj: obj["metadata"]["labels"].update(size="huge")),
+        (NAMESPACE, lambda obj: obj["metadata"]["labels"].update(managed="maybe")),
+        (NAMESPACE, lambda obj: obj["metadata"]["labels"].pop("size")),
+        (NAMESPACE, lambda obj: obj["metadata"]["labels"].pop("managed")),
+        (("ResourceQuota", "team-a", "team-a-quota"), lambda obj: obj["spec"]["hard"].update({"limits.cpu": "9"})),
+        (("ResourceQuota", "team-a", "team-a-quota"), lambda obj: obj["spec"]["hard"].update({"limits.memory": "9"})),
+        (("ResourceQuota", "team-a", "team-a-quota"), lambda obj: obj["metadata"]["labels"].update({MARK: "me"})),
+        (("NetworkPolicy", "team-a", "team-a-np"), lambda obj: obj["spec"].update(podSelector={"matchLabels": {}})),
+        (("NetworkPolicy", "team-a", "team-a-np"), lambda obj: obj["spec"].update(ingress=[])),
+        (("NetworkPolicy", "team-a", "team-a-np"), lambda obj: obj["spec"].update(policyTypes=["Egress"])),
+    ]
+    for key, edit in edits:
+        api.edit(*key, edit, "kubectl-edit")
+        assert builders.only(builders.one_pass(api)).state == "ready"
+        assert builders.only(builders.one_pass(api)).state == "ready"
+        assert builders.writes(api) == []
+    assert api.objects[NAMESPACE]["metadata"]["labels"]["size"] == "small"
+    hard = api.objects[("ResourceQuota", "team-a", "team-a-quota")]["spec"]["hard"]
+    assert hard == {"limits.cpu": "100m", "limits.memory": "100Mi"}
+    assert api.objects[("NetworkPolicy", "team-a", "team-a-np")]["spec"]["ingress"] == [{}]
+
+
+@pytest.mark.parametrize("annotation", [claims.CLAIM, claims.REPAIRS])
+def test_N29_an_annotation_that_is_nested_without_end_stops_no_pass(annotation):
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({annotation: "[" * 100_000}))
+    state = builders.only(builders.one_pass(api)).state
+    assert state == ("conflict" if annotation == claims.CLAIM else "ready")
 
 
 def test_N29_a_manager_that_changed_nothing_of_ours_is_no_rival():

@@ -220,6 +220,17 @@ def test_N48_so_is_one_that_lets_out_what_ours_keeps_in(restricted):
     assert builders.only(builders.one_pass(api)).foreign_policies == (["theirs"] if restricted else [])
 
 
+def test_N48_no_policy_hides_by_naming_us_as_its_manager():
+    api = builders.cluster(builders.nspro(managed=True, adoption="Always"))
+    api.put(builders.adoptable("team-a"))
+    builders.settled(api)
+    api.put(builders.policy("team-a", "sneaky", [{}]), "kubesteward")
+    assert builders.only(builders.one_pass(api)).foreign_policies == ["sneaky"]
+    # but ours is none, also where somebody took our label off it
+    api.edit("NetworkPolicy", "team-a", "team-a-np", lambda obj: obj["metadata"].pop("labels"))
+    assert builders.only(builders.one_pass(api)).foreign_policies == ["sneaky"]
+
+
 def test_check_mode_names_the_services_that_a_closed_policy_cuts_off():
     api = builders.cluster(builders.nspro())
     builders.settled(api)

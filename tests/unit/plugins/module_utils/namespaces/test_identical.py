@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -68,3 +69,15 @@ def test_what_differs_is_named_and_nothing_is_written(labels: dict[str, str], ch
     found = planned(live(labels, change))
     assert found.operations == []
     assert named in found.conflicts[0]
+
+
+@pytest.mark.parametrize("there", [{}, {"owner": "them"}])
+def test_an_annotation_of_others_is_no_mark_of_ours(there: dict[str, str]) -> None:
+    wanted = dataclasses.replace(WANTED, annotations={"owner": "us"})
+    namespace = live({"size": "small", "managed": "false"})
+    namespace.namespace["metadata"]["annotations"] = there
+    found = plan.plan(REQUEST, wanted, Answer("adopt"), namespace, "2026-01-02T15:04:05Z")
+    assert found.operations == []
+    assert "(annotation owner)" in found.conflicts[0]
+    namespace.namespace["metadata"]["annotations"] = {"owner": "us"}
+    assert plan.plan(REQUEST, wanted, Answer("adopt"), namespace, "2026-01-02T15:04:05Z").conflicts == []

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import provision, sizes
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces import builders
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.builders import HOME
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.fake_api import FakeApi
 
+NAMESPACE = ("Namespace", None, "team-a")
 CLAIM = claims.Claim("ops/team-a", claims.CREATED, "Keep", labels=("size",))
 
 
@@ -54,3 +59,57 @@ def test_what_the_operator_marked_for_its_watch_goes_and_what_another_operator_d
     removed = {change["path"] for change in cluster.patches[0] if change["op"] == "remove"}
     expected = {f"/metadata/annotations/{key.replace('/', '~1')}" for key in marks} if goes else set()
     assert removed - {"/metadata/labels/size", "/metadata/annotations/kubesteward.io~1claim"} == expected
+
+
+def going() -> FakeApi:
+    """A cluster with a Nspro that is being deleted."""
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    api.objects[("Nspro", HOME, "team-a")]["metadata"]["deletionTimestamp"] = "2026-01-02T03:05:00Z"
+    return api
+
+
+def test_N19_a_guard_that_is_annotated_at_the_last_moment_counts():
+    api = going()
+
+    def guard(_verb, target):
+        if target.kind == "CustomResourceDefinition":
+            api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}))
+
+    api.before = guard
+    result = builders.only(builders.one_pass(api))
+    assert (result.state, api.objects[NAMESPACE]["status"]) == ("released", {"phase": "Active"})
+    assert claims.GUARD in result.msg
+
+
+def test_N24_a_name_that_was_reserved_since_is_kept():
+    api = going()
+    result = builders.only(builders.one_pass(api, reserved=["team-*"]))
+    assert (result.state, api.objects[NAMESPACE]["status"]) == ("released", {"phase": "Active"})
+    assert "reserved (team-*)" in result.msg
+
+
+def test_N24_the_namespace_of_the_nspros_is_not_deleted_whatever_it_is_annotated():
+    api = builders.cluster(builders.nspro(HOME))
+    text = claims.Claim(f"{HOME}/{HOME}", claims.CREATED, "Delete").render()
+    api.edit("Namespace", None, HOME, lambda obj: obj["metadata"].update(annotations={claims.CLAIM: text}))
+    assert builders.only(builders.one_pass(api, state="absent")).state == "released"
+    assert api.objects[("Namespace", None, HOME)]["status"] == {"phase": "Active"}
+
+
+def test_a_credential_does_not_stay_in_what_is_kept_because_somebody_took_our_label_off():
+    api = builders.cluster(builders.secret(), builders.adoptable("team-a"))
+    api.put(builders.secret("theirs", where="team-a"), "helm")
+    api.put(builders.nspro(adoption="Always", pullSecrets=[{"name": "regcred"}]))
+    builders.settled(api)
+    api.edit("Secret", "team-a", "regcred", lambda obj: obj["metadata"].pop("labels"))
+    assert builders.only(builders.one_pass(api, state="absent")).state == "released"
+    assert {key[2] for key in api.objects if key[:2] == ("Secret", "team-a")} == {"theirs"}
+
+
+@pytest.mark.parametrize("claim", [("Ops", "x"), ("", "x"), ("a/b", "x"), ("ops", "x ")])
+def test_a_claim_that_nobody_could_read_again_is_refused_before_anything_is_written(claim):
+    api = builders.cluster()
+    with pytest.raises(StewardError, match="is no namespace/name of a Nspro"):
+        builders.provision(api, name="team-a", size="small", claim={"namespace": claim[0], "name": claim[1]})
+    assert api.writes == []
