@@ -362,3 +362,17 @@ def test_a_condition_keeps_the_time_since_when_it_is_so():
     api.put(builders.nspro(nssize="large"))
     builders.settled(api, now=builders.LATER)
     assert builders.condition(api, "team-a", "Conflict")["lastTransitionTime"] == since == builders.NOW
+
+
+def test_a_guard_that_comes_between_our_look_and_the_deletion_holds():
+    api = provided()
+    api.remove("Nspro", HOME, "team-a")
+
+    def hook(verb, target):
+        if verb == "delete" and target.kind == "Namespace":
+            api.before = lambda verb, target: None
+            api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}), "admin")
+
+    api.before = hook
+    assert builders.only(builders.one_pass(api)).state == "released"
+    assert exists(api)
