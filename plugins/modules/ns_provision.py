@@ -293,11 +293,26 @@ def _of_one() -> ArgumentSpecValidator:
     return ArgumentSpecValidator({option: spec[option] for option in ("name", *_OF_ONE)})
 
 
+def _check_shape(where: str, value: t.Any, spec: Object) -> None:
+    """Refuse what Ansible's own check breaks off at: no map where there are options, or keys that are no texts."""
+    known = spec.get("options")
+    if not known or value is None:
+        return
+    for item in value if isinstance(value, list) else [value]:
+        # a text may still be read as a map
+        if not isinstance(item, (dict, str)) or not all(isinstance(key, str) for key in item):
+            raise StewardError(f"{where}: {item!r} is no map of {', '.join(sorted(known))}")
+        for key, below in item.items() if isinstance(item, dict) else ():
+            _check_shape(f"{where}.{key}", below, known.get(key) or {})
+
+
 def _checked(entry: Object) -> Object:
     """One of many namespaces, with the types that its options have; Ansible itself knows it only as a dictionary.
 
     :raises StewardError: an option is of another type
     """
+    for option, value in entry.items():
+        _check_shape(option, value, _of_one().argument_spec[option])
     found = _of_one().validate(entry)
     if found.error_messages:
         raise StewardError("; ".join(found.error_messages))

@@ -186,6 +186,21 @@ def test_N12_a_finalizer_without_an_operator_is_taken_off_by_hand_and_a_playbook
     team.until(team.gone)
 
 
+def test_a_namespace_from_a_backup_stays_although_its_nspro_is_not_there(team):
+    team.ask()
+    team.run("nspro")
+    claim = team.itself()["metadata"]["annotations"]["kubesteward.io/claim"]
+    team.kubectl("delete", "nspro", team.name, "-n", team.namespace)
+    team.kubectl("delete", "namespace", team.name, "--timeout=90s")
+    meta = {"name": team.name, "annotations": {"kubesteward.io/claim": claim}}
+    team.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    assert "it is a copy" in team.run("nspro").output
+    left = team.itself()
+    assert (left["status"]["phase"], left["metadata"]["annotations"]["kubesteward.io/claim"]) == ("Active", claim)
+    team.run("nspro", nspro_state="released")
+    assert "annotations" not in team.itself()["metadata"]
+
+
 def test_one_without_a_resource_and_many(team):
     names = [team.name, f"{team.name}-b"]
     try:

@@ -14,6 +14,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim 
 
 #: stands for whoever removed a field, since that leaves no name
 NOBODY = "somebody unnamed"
+#: OpenShift's own, which sets Pod Security levels where nobody else does
+SYNCER = "pod-security-admission-label-synchronization-controller"
 #: repairs after which another manager has it
 MOST = 2
 #: seconds after which a repair is forgotten

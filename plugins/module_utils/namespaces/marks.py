@@ -36,6 +36,18 @@ def kept(live: t.Mapping[str, t.Any] | None, wanted: Marks, before: Claim | None
     ]
 
 
+def foreign(live: t.Mapping[str, t.Any] | None, wanted: Marks, before: Claim | None) -> list[tuple[str, str]]:
+    """(field, key) of what somebody else had set otherwise before we wanted it; adoption alone takes such over."""
+    if before is None:
+        return []
+    return [
+        (field, key)
+        for field in FIELDS
+        for key, value in wanted[field].items()
+        if key not in known(before, field) and of(live, field).get(key, value) != value
+    ]
+
+
 def drifted(live: t.Mapping[str, t.Any] | None, wanted: Marks, before: Claim | None) -> list[tuple[str, str, str]]:
     """Paths of what was ours already and is no longer as we set it."""
     return [

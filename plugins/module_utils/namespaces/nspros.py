@@ -101,6 +101,7 @@ class _KeepBecause:
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace, self._known = cluster, namespace, t.cast("str | None", None)
         self._made: dict[str, str] = {}
+        self._unsure = ""
 
     def reason(self) -> str:
         """The reason, or an empty text.
@@ -111,16 +112,15 @@ class _KeepBecause:
             self._known = self._find()
         return self._known
 
-    def of_orphan(self, namespace: Object) -> str:
-        """The same for a Namespace whose Nspro is not there: that somebody deleted it alone is what must be likely.
+    def doubt(self, namespace: Object) -> str:
+        """Why a Nspro that is not there was perhaps not deleted, or an empty text.
 
         :raises ApiError: nobody can say
         """
         if claims.is_copy(namespace):
             return "its claim was not written here by us; it is a copy, from a backup for example, or edited by hand"
-        reason = self.reason()
-        if reason:
-            return reason
+        if self.reason():
+            return self._unsure
         made = namespace["metadata"].get("creationTimestamp") or ""
         # one that was made anew took every Nspro along when the one before it went
         later = [what for what, at in self._made.items() if at > made]
@@ -134,7 +134,8 @@ class _KeepBecause:
         if crd is None or crd["metadata"].get("deletionTimestamp"):
             return "the Nspro goes because its CustomResourceDefinition does"
         if not _is_served(crd):
-            return f"the CustomResourceDefinition does not serve {NSPRO_GROUP}, so its Nspro may be there"
+            self._unsure = f"the CustomResourceDefinition does not serve {NSPRO_GROUP}, so its Nspro may be there"
+            return self._unsure
         for what, item in ((f"namespace {self._namespace}", home), ("the CustomResourceDefinition", crd)):
             self._made[what] = item["metadata"].get("creationTimestamp") or ""
         return ""
@@ -170,11 +171,15 @@ def _orphans(cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, option
 
     def let_go(item: tuple[Object, str]) -> Result:
         namespace, claimant = item
-
-        def because() -> str:
-            return released() if is_released else keep.of_orphan(namespace)
-
-        return provision.let_go(cluster, namespace["metadata"]["name"], claimant, because, options)
+        name = namespace["metadata"]["name"]
+        try:
+            doubt = "" if is_released else keep.doubt(namespace)
+        except ApiError as exc:
+            return provision.failed(Result(name), exc)
+        if doubt:
+            way = "nothing was done; delete it, or let it go with the state released, where nobody wants it any more"
+            return Result(name).says("pending", "in_doubt", f"there is no Nspro {claimant}, but {doubt}: {way}")
+        return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
 
     return provision.together(let_go, gone)
 

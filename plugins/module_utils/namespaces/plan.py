@@ -98,6 +98,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
         found.held = True
         wanted = _as_it_is(wanted, request, live)
     repairs = contest.read(live.namespace, now)
+    wanted = _without_foreign(wanted, answer.claim, live, found)
     operations, kept = _objects(request, wanted, answer, live, repairs, found)
     before = answer.claim
     linked = links.plan(wanted.links, before.links if before else {}, live.accounts)
@@ -142,6 +143,21 @@ def _as_it_is(wanted: Desired, request: Request, live: Live) -> Desired:
         objects.append(item)
     labels = {**wanted.labels, "size": size} if size else wanted.labels
     return dataclasses.replace(wanted, labels=labels, objects=tuple(objects))
+
+
+def _without_foreign(wanted: Desired, before: Claim | None, live: Live, found: Plan) -> Desired:
+    """A label that an administrator set, a Pod Security level for example, is not overwritten by a later wish."""
+    ours = {"labels": dict(wanted.labels), "annotations": dict(wanted.annotations)}
+    for field, key in marks.foreign(live.namespace, ours, before):
+        there = t.cast(t.Mapping[str, t.Any], live.namespace)
+        managers = differences.authors(there, [("metadata", field, key)])
+        if managers == [contest.SYNCER]:
+            continue
+        whose = f"set by {managers[0]}" if managers else "not ours"
+        value = marks.of(there, field)[key]
+        found.conflicts.append(f"the {field[:-1]} {key}={value} of the Namespace is {whose}; it is left alone")
+        del ours[field][key]
+    return dataclasses.replace(wanted, **ours)
 
 
 def _objects(

@@ -111,10 +111,11 @@ def provide(cluster: Cluster, request: Request, options: Options) -> Result:
                 return result
         return result.says("pending", "conflict", f"{result.msg}; the next pass looks again")
     except ApiError as exc:
-        return _failed(result, exc)
+        return failed(result, exc)
 
 
-def _failed(result: Result, exc: ApiError) -> Result:
+def failed(result: Result, exc: ApiError) -> Result:
+    """The result of a namespace that an answer of the API server was in the way of."""
     if "NamespaceTerminating" in exc.causes:
         # no failure: it is looked at again, and made anew once it is gone
         return result.says("terminating", "namespace_terminating", str(exc))
@@ -315,7 +316,7 @@ def let_go(cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[
         result.error = f"{result.msg}; it was tried {ATTEMPTS} times, the next pass looks again"
         return result.says("pending", "conflict", result.error)
     except ApiError as exc:
-        return _failed(result, exc)
+        return failed(result, exc)
 
 
 def _let_go_once(

@@ -200,6 +200,47 @@ def test_N29_another_manager_that_insists_is_named_and_there_is_no_ping_pong(wha
     assert builders.only(builders.one_pass(api, now="2026-01-03T04:01:00Z")).state == "ready"
 
 
+def test_N29_a_level_that_an_administrator_set_is_not_lowered_by_a_later_wish():
+    level = "pod-security.kubernetes.io/enforce"
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update({level: "restricted"}), "kyverno")
+    api.put(builders.nspro(podSecurity={"enforce": "privileged"}, annotations={"owner": "us"}))
+    result = builders.only(builders.settled(api))
+    assert api.objects[NAMESPACE]["metadata"]["labels"][level] == "restricted"
+    assert result.state == "conflict"
+    assert f"the label {level}=restricted of the Namespace is set by kyverno" in result.msg
+    # the rest is done, and theirs is no more ours afterwards
+    assert api.objects[NAMESPACE]["metadata"]["annotations"]["owner"] == "us"
+    builders.one_pass(api, state="released")
+    assert api.objects[NAMESPACE]["metadata"]["labels"] == {
+        "kubernetes.io/metadata.name": "team-a",
+        level: "restricted",
+    }
+
+
+def test_N62_a_level_that_openshift_set_by_itself_gives_way_to_a_wish():
+    level = "pod-security.kubernetes.io/warn"
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    syncer = "pod-security-admission-label-synchronization-controller"
+    api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update({level: "restricted"}), syncer)
+    api.put(builders.nspro(podSecurity={"enforce": "baseline", "warn": "baseline"}))
+    assert builders.only(builders.settled(api)).state == "ready"
+    assert api.objects[NAMESPACE]["metadata"]["labels"][level] == "baseline"
+
+
+def test_N29_what_others_set_is_ours_once_they_let_go_of_it():
+    api = builders.cluster(builders.nspro())
+    builders.settled(api)
+    api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update(team="theirs"), "bob")
+    api.put(builders.nspro(labels={"team": "ours"}))
+    assert builders.only(builders.one_pass(api)).state == "conflict"
+    api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].pop("team"), "bob")
+    assert builders.only(builders.one_pass(api)).state == "ready"
+    assert api.objects[NAMESPACE]["metadata"]["labels"]["team"] == "ours"
+
+
 def test_N29_somebody_who_removes_a_label_again_and_again_is_let():
     api = builders.cluster(builders.nspro())
     builders.settled(api)

@@ -69,19 +69,6 @@ def going() -> FakeApi:
     return api
 
 
-def test_N19_a_guard_that_is_annotated_at_the_last_moment_counts():
-    api = going()
-
-    def guard(_verb, target):
-        if target.kind == "CustomResourceDefinition":
-            api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}))
-
-    api.before = guard
-    result = builders.only(builders.one_pass(api))
-    assert (result.state, api.objects[NAMESPACE]["status"]) == ("released", {"phase": "Active"})
-    assert claims.GUARD in result.msg
-
-
 def test_N24_a_name_that_was_reserved_since_is_kept():
     api = going()
     result = builders.only(builders.one_pass(api, reserved=["team-*"]))

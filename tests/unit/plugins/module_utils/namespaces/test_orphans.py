@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Nspro that is not there was not always deleted: nothing is deleted where something else is as likely."""
+"""A Nspro that is not there was not always deleted: nothing is done where something else is as likely."""
 
 from __future__ import annotations
 
@@ -31,9 +31,16 @@ def orphaned() -> FakeApi:
 
 
 def kept(api: FakeApi) -> str:
-    """Why a pass kept the Namespace."""
-    result = builders.only(builders.one_pass(api))
-    assert (result.state, api.objects[NAMESPACE]["status"]) == ("released", {"phase": "Active"})
+    """Why a pass left the Namespace alone, with all that is in it: its Nspro may come back."""
+    before = api.dump()
+    told = builders.one_pass(api)
+    assert api.dump() == before
+    result = builders.only(told)
+    assert (result.state, result.reason, result.done) == ("pending", "in_doubt", [])
+    assert builders.one_pass(api, state="absent").results[0].reason == "in_doubt"
+    # an administrator who knows better says so
+    assert builders.only(builders.one_pass(api, state="released")).state == "released"
+    assert claims.read(t.cast(dict[str, t.Any], api.read(*NAMESPACE))) is None
     return result.msg
 
 
@@ -81,7 +88,7 @@ def test_a_namespace_that_a_backup_brought_before_its_nspro_stays():
     assert "it is a copy" in kept(api)
 
 
-def test_a_claim_that_somebody_edited_deletes_nothing():
+def test_a_claim_that_somebody_edited_is_no_word_of_ours():
     api = orphaned()
     text = claims.Claim("ops/gone", claims.CREATED, "Delete").render()
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.CLAIM: text}), "kubectl-annotate")

@@ -154,6 +154,9 @@ def test_a_resource_says_the_same_as_the_options_of_the_module():
         ({"network_policy": ["open"]}, "network_policy"),
         ({"network_policy": {"ports": [{"port": "http"}]}}, "port"),
         ({"pull_secrets": [{}]}, "name"),
+        ({"limit_range": False}, "limit_range: False is no map of default, "),
+        ({"limit_range": {0: "1"}}, "limit_range: {0: '1'} is no map of"),
+        ({"network_policy": {"ports": [80]}}, "network_policy.ports: 80 is no map of port, protocol"),
         ({"colour": "red"}, "colour is no option of one namespace"),
     ],
 )
