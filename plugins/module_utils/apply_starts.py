@@ -14,7 +14,8 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import starts
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.telling import apply_status
 
 Object = dict[str, t.Any]
 
@@ -130,15 +131,9 @@ class _Applier:
         if "uid" not in meta or not starts.is_news(before, told):
             return
         self._changed(f"Start/{meta['name']} status", before, {**before, **told})
-        body = {
-            "apiVersion": INSTALL_GROUP,
-            "kind": "Start",
-            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
-            "status": told,
-        }
         try:
             if not self.check_mode:
-                self.cluster.apply(body, subresource="status")
+                apply_status(self.cluster, start, told)
         except ApiError as exc:
             # deleted while its pass ran: nobody is left to tell
             if exc.status != 404:

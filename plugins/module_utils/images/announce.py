@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import UNKNOWN
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -18,7 +18,6 @@ Object = dict[str, t.Any]
 
 #: Events on verdicts in one pass
 MOST_NEWS = 20
-_COMPONENT = "kubesteward"
 
 
 def roll_events(done: Pass) -> list[Object]:
@@ -98,37 +97,3 @@ def _capped(news: list[Object]) -> list[Object]:
     rest = len(news) - MOST_NEWS + 1
     summary = {**news[MOST_NEWS - 1], "message": f"{rest} more containers have a new verdict; see status.images"}
     return [*news[: MOST_NEWS - 1], summary]
-
-
-def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now: str) -> list[str]:
-    """Create the Events; returns the messages of those that could not be, which is no reason to fail a pass."""
-    problems = []
-    for event in found:
-        about = event["about"]
-        involved = {
-            "apiVersion": about["api_version"],
-            "kind": about["kind"],
-            "name": about["name"],
-            "namespace": namespace,
-        }
-        if "uid" in about:
-            involved["uid"] = about["uid"]
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{about['name'][:200].rstrip('-.')}.", "namespace": namespace},
-            "involvedObject": involved,
-            "reason": event["reason"],
-            "type": event["type"],
-            "message": event["message"][:1024],
-            "source": {"component": _COMPONENT},
-            "reportingComponent": _COMPONENT,
-            "count": 1,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-        }
-        try:
-            cluster.create(body)
-        except ApiError as exc:
-            problems.append(str(exc))
-    return problems

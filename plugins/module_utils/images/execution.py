@@ -15,12 +15,13 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.images import claims, rollout, status
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images import judge as judgement
-from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, post_events, roll_events
+from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, roll_events
 from ansible_collections.kubesteward.core.plugins.module_utils.images.judge import Judged
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import read_platforms
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Rollback
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
+from ansible_collections.kubesteward.core.plugins.module_utils.telling import apply_status, post_events
 
 Object = dict[str, t.Any]
 
@@ -220,7 +221,7 @@ def _record(cluster: Cluster, namespace: str, done: Pass, before: status.Status,
     told = events(done, before)
     try:
         if done.update and done.status is not None and done.wrote_status:
-            write_status(cluster, done.update, done.status, now)
+            apply_status(cluster, done.update, {**done.status, "lastCheckTime": now})
     except ApiError as exc:
         # the Update may have been deleted while its pass ran: then nobody is left to tell
         if exc.status != 404:
@@ -252,20 +253,6 @@ def _has_old_status(owner: Object, container: t.Mapping[str, t.Any]) -> bool:
     most = container["running"][0]["digest"] if container["running"] else None
     known = owner.get("digest")
     return bool(known) and container["rollout"]["complete"] and most != known
-
-
-def write_status(cluster: Cluster, update: Object, after: status.Status, now: str) -> None:
-    """Server-side apply of our fields: the operator's own conditions and keys stay."""
-    meta = update["metadata"]
-    cluster.apply(
-        {
-            "apiVersion": INSTALL_GROUP,
-            "kind": "Update",
-            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
-            "status": {**after, "lastCheckTime": now},
-        },
-        subresource="status",
-    )
 
 
 def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[str, t.Any]], dry_run: bool) -> Pass:

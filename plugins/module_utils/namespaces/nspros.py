@@ -12,12 +12,12 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import post_events
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP, ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import nspro_status, provision
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.provision import Options, Result
+from ansible_collections.kubesteward.core.plugins.module_utils.telling import apply_status, post_events
 
 Object = dict[str, t.Any]
 
@@ -193,7 +193,7 @@ def _tell(cluster: Cluster, nspro: Object, result: Result, options: Options, tol
         told.statuses[name] = after
         if not options.check_mode:
             try:
-                _write_status(cluster, meta, after)
+                apply_status(cluster, nspro, after)
             except ApiError as exc:
                 # what the status does not remember would be told in every pass; one that is gone has nobody to tell
                 events = []
@@ -204,13 +204,3 @@ def _tell(cluster: Cluster, nspro: Object, result: Result, options: Options, tol
         told.warnings += post_events(
             cluster, meta["namespace"], [{**event, "about": about} for event in events], options.now
         )
-
-
-def _write_status(cluster: Cluster, meta: Object, after: Object) -> None:
-    body = {
-        "apiVersion": NSPRO_GROUP,
-        "kind": "Nspro",
-        "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
-        "status": after,
-    }
-    cluster.apply(body, subresource="status")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils import telling
 from ansible_collections.kubesteward.core.plugins.module_utils.images import announce, status
 from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Verdict
@@ -96,7 +97,7 @@ def test_an_event_as_it_is_posted():
     cluster = FakeCluster()
     found = announce.events(Pass(rolled=[ROLL], update=update()), {})
     found[1]["message"] = "x" * 5000
-    assert announce.post_events(cluster, NAMESPACE, found, NOW) == []
+    assert telling.post_events(cluster, NAMESPACE, found, NOW) == []
     first, second = cluster.events[:2]
     assert first["message"] == f"Deployment/web app: {IMAGE} -> {REPOSITORY}@{I2}"
     assert first["involvedObject"] == {
@@ -117,7 +118,7 @@ def test_the_name_of_an_event_is_one_where_the_workloads_is_cut(separator):
     cluster = FakeCluster()
     name = f"{'a' * 199}{separator}{'b' * 20}"
     found = announce.roll_events(Pass(rolled=[{**ROLL, "workload": {**ROLL["workload"], "name": name}}]))
-    announce.post_events(cluster, NAMESPACE, found, NOW)
+    telling.post_events(cluster, NAMESPACE, found, NOW)
     assert cluster.events[0]["metadata"]["generateName"] == f"{'a' * 199}."
     assert cluster.events[0]["involvedObject"]["name"] == name
 
@@ -132,7 +133,7 @@ def test_one_event_that_is_refused_stops_no_other():
             raise ApiError("no", 403)
 
     cluster.before_write = refuse
-    assert announce.post_events(cluster, NAMESPACE, announce.events(Pass(rolled=[ROLL], update=update()), {}), NOW) == [
+    assert telling.post_events(cluster, NAMESPACE, announce.events(Pass(rolled=[ROLL], update=update()), {}), NOW) == [
         "no"
     ]
     assert len(cluster.events) == 2

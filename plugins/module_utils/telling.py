@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of an object: its status, and Events about it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
+
+Object = dict[str, t.Any]
+
+_COMPONENT = "kubesteward"
+
+
+def apply_status(cluster: Cluster, obj: t.Mapping[str, t.Any], status: t.Mapping[str, t.Any]) -> None:
+    """Server-side apply of our fields of a status: the operator's own conditions and keys stay.
+
+    :raises ApiError: it was refused; 404 where the object is gone
+    """
+    meta = {key: obj["metadata"][key] for key in ("name", "namespace")}
+    body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": dict(status)}
+    cluster.apply(body, subresource="status")
+
+
+def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now: str) -> list[str]:
+    """Create the Events; returns the messages of those that could not be, which is no reason to fail a pass."""
+    problems = []
+    for event in found:
+        about = event["about"]
+        involved = {
+            "apiVersion": about["api_version"],
+            "kind": about["kind"],
+            "name": about["name"],
+            "namespace": namespace,
+        }
+        if "uid" in about:
+            involved["uid"] = about["uid"]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{about['name'][:200].rstrip('-.')}.", "namespace": namespace},
+            "involvedObject": involved,
+            "reason": event["reason"],
+            "type": event["type"],
+            "message": event["message"][:1024],
+            "source": {"component": _COMPONENT},
+            "reportingComponent": _COMPONENT,
+            "count": 1,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+        }
+        try:
+            cluster.create(body)
+        except ApiError as exc:
+            problems.append(str(exc))
+    return problems
