@@ -89,7 +89,10 @@ def _with_stuck(container: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
     trial = container["trial"]
     if not trial["ordered"]:
         return container
-    return {**container, "stuck": [{"name": x["pod"], "uid": x["uid"]} for x in trial["troubled"]]}
+    return {
+        **container,
+        "stuck": [*container["stuck"], *({"name": x["pod"], "uid": x["uid"]} for x in trial["troubled"])],
+    }
 
 
 def free(cluster: Cluster, namespace: str, done: Pass, dry_run: bool) -> None:
@@ -138,10 +141,13 @@ def _explain(done: Pass, roll: rollout.Roll, reason: str | None, message: str) -
     """A write that failed: the verdict stays what it was, and says why nothing came of it."""
     names = {change.container for change in roll.changes}
     for index, (container, verdict) in enumerate(done.judged):
-        if container["workload"] == roll.workload and container["container"] in names:
+        if container["workload"] != roll.workload:
+            continue
+        if container["container"] in names:
             why = reason if reason and verdict.rolls else verdict.reason
-            told = dataclasses.replace(verdict, reason=why, message=message if verdict.rolls else verdict.message)
-            done.judged[index] = (container, told)
+            verdict = dataclasses.replace(verdict, reason=why, message=message if verdict.rolls else verdict.message)
+        # a Pod that is deleted now would come again from the template that was to be changed first
+        done.judged[index] = ({**container, "stuck": []}, verdict)
 
 
 def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Pass:
