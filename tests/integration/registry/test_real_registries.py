@@ -156,7 +156,8 @@ def test_an_index_is_compared_with_the_one_before(anonymous, images):
     assert found["pullable"] is True
     assert found["digest"] != before
     assert set(found["compared"][before]) == {child["digest"] for child in found["children"]}
-    single = one({**asked, "image": f"{anonymous}/team/app:single", "compare": [f"sha256:{'0' * 64}"]}, **EVERY)
-    assert "compared" not in single
+    nowhere = f"sha256:{'0' * 64}"
+    single = one({**asked, "image": f"{anonymous}/team/app:single", "compare": [nowhere]}, **EVERY)
+    assert (single["compared"], single["gone"]) == ({}, [nowhere])
     expected = one({**asked, "image": f"{anonymous}/team/app:index", "expect": [before]}, **EVERY)
     assert (expected["requests_made"], "compared" in expected) == (1, False)
