@@ -14,6 +14,12 @@ Object = dict[str, t.Any]
 _COMPONENT = "kubesteward"
 
 
+def some_of(names: t.Sequence[str], most: int = 5) -> str:
+    """The first of many names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def apply_status(cluster: Cluster, obj: t.Mapping[str, t.Any], status: t.Mapping[str, t.Any]) -> None:
     """Server-side apply of our fields of a status: the operator's own conditions and keys stay.
 

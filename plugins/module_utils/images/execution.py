@@ -77,10 +77,9 @@ def carry_out(cluster: Cluster, namespace: str, done: Pass, rolls: t.Iterable[ro
         for change in roll.changes:
             entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
             told[change.kind].append({**entry, "from": change.before, "to": change.after})
-    taken = {(roll["workload"]["kind"], roll["workload"]["name"], roll["container"]) for roll in done.rolled_back}
+    taken = {status.place(roll) for roll in done.rolled_back}
     for index, (container, verdict) in enumerate(done.judged):
-        workload = container["workload"]
-        if (workload["kind"], workload["name"], container["container"]) in taken:
+        if status.place(container) in taken:
             done.judged[index] = (_with_stuck(container), judgement.rolled_back(container, verdict))
 
 

@@ -37,10 +37,11 @@ def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str
         parents = [uid, *(revision["metadata"]["uid"] for revision in revisions[uid])]
         own = [workload] if workload["kind"] == "Pod" else [pod for parent in parents for pod in pods[parent]]
         group = running.family(workload, own, revisions[uid])
+        copies = [follows.read(revision) for revision in revisions[uid]]
         for container in running.template_containers(running.pod_template(workload)):
             if container["name"] in ignored or (wanted and container["name"] not in wanted):
                 continue
-            found.append(_describe(workload, owner, group, container, namespace, revisions[uid], own))
+            found.append(_describe(workload, owner, group, container, namespace, copies, own))
     return found
 
 
@@ -71,7 +72,7 @@ def _describe(
     group: running.Family,
     container: dict[str, t.Any],
     namespace: str,
-    revisions: t.Sequence[Object],
+    copies: t.Sequence[t.Mapping[str, follows.Follow]],
     pods: t.Sequence[Object],
 ) -> dict[str, t.Any]:
     controller, given_by = _foreign_controller(workload, start), start
@@ -80,7 +81,7 @@ def _describe(
         start = None
     source = start or workload
     spec_image = (start.get("spec") or {}).get("image") or "" if start else container["image"]
-    entry, undone = _memory(source, container["name"], spec_image, () if start else revisions)
+    entry, undone = _memory(source, container["name"], spec_image, () if start else copies)
     tag = entry.reference if entry else undone["reference"] if undone else spec_image
     return {
         "workload": {
@@ -116,7 +117,7 @@ def _describe(
 
 
 def _memory(
-    source: Object, name: str, image: str, revisions: t.Iterable[Object]
+    source: Object, name: str, image: str, remembered: t.Iterable[t.Mapping[str, follows.Follow]]
 ) -> tuple[follows.Follow | None, dict[str, t.Any] | None]:
     """What we remember of a container: the roll that its spec still carries, and the one that somebody undid.
 
@@ -124,7 +125,7 @@ def _memory(
     annotations of the old revision back, does not make us forget.
     """
     entry = follows.read(source).get(name)
-    copies = [copy for revision in revisions for copy in [follows.read(revision).get(name)] if copy]
+    copies = [entries[name] for entries in remembered if name in entries]
     newest = max(copies, key=lambda copy: copy.at, default=None)
     manager, operation = edited_by(source, name)
     is_undo = newest is not None and (entry is None or newest.at > entry.at)

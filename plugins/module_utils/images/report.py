@@ -25,7 +25,7 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
     :param nothing_ran: there was no container to look at
     """
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
-    patched = {_key(roll) for roll in done.rolled}
+    patched = {status.place(roll) for roll in done.rolled}
     found: dict[str, t.Any] = {
         "changed": bool(
             done.images_written or done.settled or done.freed or done.released or done.wrote_status or done.deleted
@@ -36,7 +36,7 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
         "rolled_back": done.rolled_back,
         "settled": done.settled,
         "freed": done.freed,
-        "held": [entry for entry in verdicts if entry["verdict"] == STALE and _key(entry) not in patched],
+        "held": [entry for entry in verdicts if entry["verdict"] == STALE and status.place(entry) not in patched],
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
@@ -47,10 +47,6 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
     if with_diff:
         found["diff"] = diff(done)
     return found
-
-
-def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    return status.workload_name(entry["workload"]), entry["container"]
 
 
 def aggregated(errors: t.Sequence[str]) -> str:
@@ -108,12 +104,14 @@ def _short(digest: str | None) -> str:
 
 def diff(done: Pass) -> list[dict[str, str]]:
     """Which container would move from which image and digests to which, and what the Update's status would say."""
-    running = {_key(container): [item["digest"] for item in container["running"]] for container, _ in done.judged}
+    running = {
+        status.place(container): [item["digest"] for item in container["running"]] for container, _ in done.judged
+    }
     found = []
     for roll in done.images_written:
         name = status.workload_name(roll["workload"])
         header = f"{name} container {roll['container']}"
-        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[_key(roll)])]
+        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[status.place(roll)])]
         found.append(_change(header, before, [f"image: {roll['to']}"]))
     for roll in done.settled:
         header = f"{status.workload_name(roll['workload'])} container {roll['container']}"

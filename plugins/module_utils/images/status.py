@@ -77,7 +77,7 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
 def _quarantine(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
     """Digests that failed: what the annotations have in quarantine, or get in this pass, or nobody takes back."""
     known = {(x["workload"], x["container"], x["digest"]): x for x in before.get("quarantine") or ()}
-    rolled = {_place(roll) for roll in done.rolled}
+    rolled = {place(roll) for roll in done.rolled}
     found = []
     for container, verdict in done.judged:
         if place(container) in rolled:
@@ -101,7 +101,7 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
     known = {(x["workload"], x["container"], x["digest"]) for x in before.get("quarantine") or ()}
     found = _proven(before, done, now)
     containers = {place(container): container for container, _verdict in done.judged}
-    taken_back = {_place(roll): roll["to"] for roll in done.rolled_back}
+    taken_back = {place(roll): roll["to"] for roll in done.rolled_back}
     last = {(x["workload"], x["container"]): x for x in before.get("history") or ()}
     for entry in status["quarantine"]:
         key = entry["workload"], entry["container"]
@@ -125,7 +125,7 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
 
 def _proven(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
     """Rolls of the history whose trial is over and whose rollout is complete; each is told once."""
-    settled = {_place(roll) for roll in done.settled}
+    settled = {place(roll) for roll in done.settled}
     last = {(x["workload"], x["container"], x.get("to")): x for x in before.get("history") or ()}
     found = []
     for container, _verdict in done.judged:
@@ -136,10 +136,6 @@ def _proven(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
         if key in settled or not follow.get("trial"):
             found.append({**entry, "time": now, "outcome": "done"})
     return found
-
-
-def _place(roll: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    return workload_name(roll["workload"]), roll["container"]
 
 
 def is_news(before: Status, after: Status) -> bool:

@@ -11,6 +11,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_replacing
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.telling import some_of
 
 Container = t.Mapping[str, t.Any]
 Judged = t.Sequence[tuple[Container, Verdict]]
@@ -27,9 +28,9 @@ def workload_name(workload: t.Mapping[str, t.Any]) -> str:
     return f"{workload['kind']}/{workload['name']}"
 
 
-def place(container: Container) -> tuple[str, str]:
-    """What tells one container from another: `Kind/name` and the container's name."""
-    return workload_name(container["workload"]), container["container"]
+def place(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    """What tells one container from another, of a container or of a roll: `Kind/name` and the container's name."""
+    return workload_name(entry["workload"]), entry["container"]
 
 
 def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
@@ -38,19 +39,15 @@ def counts(verdicts: t.Iterable[Verdict]) -> dict[str, int]:
     return {kind: found[kind] for kind in (CURRENT, STALE, UNKNOWN)}
 
 
-def _key(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    return workload_name(entry["workload"]), entry["container"]
-
-
 def standing(judged: Judged, rolled: Rolls) -> Judged:
     """Differences that nothing was done about: held ones, and those whose roll failed."""
-    done = {_key(roll) for roll in rolled}
+    done = {place(roll) for roll in rolled}
     return [
         (container, verdict)
         for container, verdict in judged
         if verdict.verdict == STALE
         and verdict.reason != "rollout_in_progress"
-        and not (verdict.rolls and _key(container) in done)
+        and not (verdict.rolls and place(container) in done)
     ]
 
 
@@ -87,7 +84,7 @@ def _is_rolling(container: Container, verdict: Verdict) -> bool:
 
 
 def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> Condition:
-    absent = f"; there is no {_some(missing)}" if missing else ""
+    absent = f"; there is no {some_of(missing)}" if missing else ""
     if not judged:
         return "UpToDate", "Unknown", "NoWorkload", f"no workload was found to look at{absent}"
     found = counts(verdict for _container, verdict in judged)
@@ -124,7 +121,7 @@ def _blocked(open_ones: Judged, judged: Judged) -> Condition:
     stopped = [pair for pair in stopped if place(pair[0]) not in held]
     if stopped:
         # seconds that pass are no news
-        parts.append(_some([f"{' '.join(place(c))}: {progress.message}" for c, progress in stopped]))
+        parts.append(some_of([f"{' '.join(place(c))}: {progress.message}" for c, progress in stopped]))
     if not parts:
         return "RolloutBlocked", "False", "NotHeld", "nothing is held"
     return "RolloutBlocked", "True", stopped[0][1].reason if stopped else "Held", "; ".join(parts)
@@ -151,15 +148,10 @@ def _gone(judged: Judged) -> Condition:
         if container.get("gone")
     ]
     if found:
-        message = f"a Pod that moves could not pull what it runs: {_some(found)}"
+        message = f"a Pod that moves could not pull what it runs: {some_of(found)}"
         return "RunningDigestGone", "True", "DigestNotFound", message
     return "RunningDigestGone", "False", "DigestsFound", "no running digest is known to be gone from its registry"
 
 
 def _names(judged: Judged) -> str:
-    return _some([f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged])
-
-
-def _some(names: t.Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return some_of([f"{workload_name(c['workload'])} {c['container']} ({v.reason})" for c, v in judged])

@@ -40,6 +40,11 @@ class Desired:
     objects: tuple[Object, ...]
     links: t.Mapping[str, tuple[str, ...]]
 
+    @property
+    def hard(self) -> t.Mapping[str, str]:
+        """The quota."""
+        return next(item["spec"]["hard"] for item in self.objects if item["kind"] == "ResourceQuota")
+
 
 def desired(request: Request, size: Size, secrets: t.Mapping[str, Object] | None = None) -> Desired:
     """Everything a request gives.

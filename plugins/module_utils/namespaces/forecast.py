@@ -11,6 +11,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Plan, has_mark, is_ours
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
+from ansible_collections.kubesteward.core.plugins.module_utils.telling import some_of
 
 #: names in one sentence
 _MOST = 10
@@ -70,12 +71,12 @@ def hits(cluster: Cluster, namespace: str, planned: Plan) -> list[str]:
     if planned.shrunk and not planned.held:
         pods = cluster.find("v1", "Pod", namespace)
         names = sorted(pod["metadata"]["name"] for pod in pods if _counts(pod))
-        found.append(f"above the new quota ({planned.shrunk.message}): Pods {_some(names)}")
+        found.append(f"above the new quota ({planned.shrunk.message}): Pods {some_of(names, _MOST)}")
     if any(_closes(operation) for operation in planned.operations):
         services = cluster.find("v1", "Service", namespace)
         names = sorted(item["metadata"]["name"] for item in services)
         if names:
-            found.append(f"reached only from namespaces that the policy names: Services {_some(names)}")
+            found.append(f"reached only from namespaces that the policy names: Services {some_of(names, _MOST)}")
     return found
 
 
@@ -110,8 +111,3 @@ def opening(live: Live, ingress: bool, egress: bool) -> list[str]:
 def _is_ours(name: str, policy: t.Mapping[str, t.Any]) -> bool:
     """Anybody may write under our name as a manager, so that alone hides no policy but the one that we make."""
     return is_ours(policy) and (has_mark(policy) or name == f"{policy['metadata']['namespace']}-np")
-
-
-def _some(names: t.Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more

@@ -91,7 +91,7 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     """
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
-    found.shrunk = shrink.check(_hard(wanted), quota)
+    found.shrunk = shrink.check(wanted.hard, quota)
     # held, the quota would pass for identical
     is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
     if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
@@ -128,13 +128,9 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
     return found
 
 
-def _hard(wanted: Desired) -> t.Mapping[str, str]:
-    return next(item["spec"]["hard"] for item in wanted.objects if item["kind"] == "ResourceQuota")
-
-
 def _as_it_is(wanted: Desired, request: Request, live: Live) -> Desired:
     """The size stays: label, quota and LimitRange are wanted as they are."""
-    size = ((live.namespace or {})["metadata"].get("labels") or {}).get("size")
+    size = marks.of(live.namespace, "labels").get("size")
     objects = []
     for item in wanted.objects:
         there = live.objects.get((item["kind"], item["metadata"]["name"]))

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster, Reference
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import desired, forecast, plan, shrink
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import desired, forecast, marks, plan, shrink
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Operation, Plan
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
@@ -133,7 +133,7 @@ def _provide_once(cluster: Cluster, request: Request, options: Options, result: 
     home = [request.source_namespace] if request.source_namespace else []
     answer = claims.ask(request.name, request.claimant, request.adoption, live_namespace, [*options.reserved, *home])
     if not answer.granted:
-        result.says("conflict" if answer.state == "conflict" else answer.state, answer.state, answer.message)
+        result.says(answer.state, answer.state, answer.message)
         return True
     secrets, problems = _sources(cluster, request)
     wanted = desired.desired(request, options.sizes[request.size], secrets)
@@ -266,29 +266,24 @@ def _describe(result: Result, request: Request, wanted: desired.Desired, live: L
     result.shrunk, result.held = planned.shrunk, planned.held
     result.quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
     limits = next((item["spec"]["limits"][0] for item in wanted.objects if item["kind"] == "LimitRange"), None)
-    if limits is None and any(name.startswith("limits.") for name in _hard(wanted)):
+    if limits is None and any(name.startswith("limits.") for name in wanted.hard):
         result.warnings.append("there is no LimitRange: Pods without limits of their own are refused by the quota")
     tight = shrink.headroom(result.quota, (limits or {}).get("default") or {})
     if tight:
         result.warnings.append(tight)
     result.foreign_policies = forecast.opening(live, request.managed, request.network.restrict_egress)
-    if ((live.namespace or {"metadata": {}})["metadata"].get("labels") or {}).get("app") == "infra":
+    if marks.of(live.namespace, "labels").get("app") == "infra":
         result.warnings.append("the Namespace is labelled app=infra, which opens every managed namespace to its Pods")
 
 
-def _hard(wanted: desired.Desired) -> t.Mapping[str, str]:
-    return next(item["spec"]["hard"] for item in wanted.objects if item["kind"] == "ResourceQuota")
-
-
 def _conclude(result: Result, planned: Plan, problems: list[str], live: Live, options: Options) -> None:
-    annotations = ((live.namespace or {"metadata": {}})["metadata"].get("annotations")) or {}
     if planned.conflicts:
         result.says("conflict", "conflict", "; ".join(planned.conflicts))
     elif planned.held:
         result.says("held", "shrink_blocked", f"the size stays as it is: {planned.shrunk.message}")
     elif planned.pending or problems:
         result.says("pending", "pull_secrets", "; ".join([*planned.pending, *problems]))
-    elif options.openshift and _UID_RANGE not in annotations:
+    elif options.openshift and _UID_RANGE not in marks.of(live.namespace, "annotations"):
         result.says("pending", "openshift", f"the Namespace has no annotation {_UID_RANGE} yet")
     else:
         result.says("ready", msg=_on_links(planned))
@@ -352,8 +347,7 @@ def _let_go_once(
 
 def _of_the_operator(namespace: t.Mapping[str, t.Any]) -> t.Iterable[str]:
     """Annotations with which ansible-operator finds the Nspro of a Namespace that it created."""
-    annotations = namespace["metadata"].get("annotations") or {}
-    return _PRIMARY if annotations.get(_PRIMARY[1]) == _NSPRO else ()
+    return _PRIMARY if marks.of(namespace, "annotations").get(_PRIMARY[1]) == _NSPRO else ()
 
 
 def refused(name: str, exc: StewardError) -> Result:
