@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import addresses
+from hack import deploy
 
 OVERLAYS = ["config/default", "config/single-namespace"]
 SYSTEM = "kubesteward-system"
@@ -143,8 +144,8 @@ def test_environment_is_what_the_product_reads(watches, manager):
 
 
 def test_memory_has_a_limit_and_cpu_has_none(manager):
-    assert manager["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
-    assert manager["resources"]["requests"].keys() == {"cpu", "memory", "ephemeral-storage"}
+    assert manager["resources"]["limits"].keys() == {"memory"}
+    assert manager["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
 def test_settings_arrive_where_the_operator_looks_for_them(objects, pod, manager):
@@ -165,6 +166,7 @@ def test_settings_are_the_roles_own_defaults(root, objects):
     assert given == {name: known[name] for name in given}
     # an empty file is no mapping, which Ansible refuses
     assert given
+    assert [problem for item in objects for problem in deploy.settings_problems(item)] == []
 
 
 def test_no_key_of_a_spec_is_a_setting_nor_a_variable_of_ansible(root, schemas):
