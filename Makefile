@@ -2,6 +2,8 @@
 PYTHON ?= python3
 ONLY ?=
 IMG ?= kubesteward:1.0.0
+# More options for the build, e.g. --pull=never or --build-arg PIP_INDEX_URL=...
+BUILD_FLAGS ?=
 BASE_IMAGE ?= quay.io/operator-framework/ansible-operator:v1.42.3
 CONTAINER_TOOL ?= $(firstword $(notdir $(shell command -v docker podman buildah 2>/dev/null)))
 ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
@@ -27,7 +29,7 @@ help: ## list the targets
 setup: ## make the virtual environment and fetch the collections
 	@$(PYTHON) hack/setup.py
 
-$(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
+$(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
@@ -98,7 +100,8 @@ build: $(STAMP) ## build the collection into dist/
 
 image: build ## build the operator's image with docker, podman or buildah
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
-	$(CONTAINER_TOOL) build --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMG) .
+	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
+	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
 	kubectl apply --server-side -k config/crd
