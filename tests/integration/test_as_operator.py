@@ -6,23 +6,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import typing as t
 import uuid
 from pathlib import Path
 
 import pytest
-import yaml
-from integration.passes import ROOT, Shop, writes
+from integration.operator_passes import Operator, changed
+from integration.passes import Shop, writes
 
 import testbed
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
-
-RUN_SECONDS = 120
-PYTHON = "{{ansible_playbook_python}}"
 
 
 @pytest.fixture
@@ -30,88 +25,10 @@ def shop(kubectl, namespace) -> Shop:
     return Shop(testbed.connect(), kubectl, namespace)
 
 
-def mark_unsafe(value: t.Any) -> t.Any:
-    """As the operator marks strings where a watch has `markUnsafe: true`."""
-    if isinstance(value, dict):
-        return {key: mark_unsafe(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [mark_unsafe(item) for item in value]
-    return {"__ansible_unsafe": value} if isinstance(value, str) else value
-
-
-def extra_vars(resource: dict[str, t.Any], watch: dict[str, t.Any]) -> dict[str, t.Any]:
-    """As the operator builds them: spec keys, the resource's name, the resource, its spec, the watch's vars."""
-    assert watch["markUnsafe"] is True
-    assert watch["snakeCaseParameters"] is False
-    meta, spec = resource["metadata"], resource.get("spec", {})
-    key = f"_{watch['group']}_{watch['kind'].lower()}".replace(".", "_").replace("-", "_")
-    return {
-        **mark_unsafe(spec),
-        "ansible_operator_meta": {"namespace": meta["namespace"], "name": meta["name"]},
-        key: mark_unsafe(resource),
-        f"{key}_spec": mark_unsafe(spec),
-        **watch.get("vars", {}),
-    }
-
-
-class Operator:
-    """Runs the playbook of a kind's watch for one resource."""
-
-    def __init__(self, shop: Shop, folder: Path) -> None:
-        self.shop, self.folder = shop, folder
-        watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
-        self.watches = {watch["kind"]: watch for watch in watches}
-
-    def reconcile(self, kind: str, name: str, **administrator: t.Any) -> list[dict[str, t.Any]]:
-        """One pass; `administrator` are the watch's vars. Returns the job's events, failing where a task failed."""
-        watch = {**self.watches[kind], "vars": {**self.watches[kind].get("vars", {}), **administrator}}
-        resource = self.shop.get(kind.lower(), name)
-        top = self.folder / f"{kind}-{uuid.uuid4().hex[:6]}"
-        files = {
-            "env/extravars": json.dumps(extra_vars(resource, watch)),
-            "env/envvars": json.dumps({"KUBECONFIG": str(self.shop.testbed.kubeconfig)}),
-            "env/settings": "{}",
-            "inventory/hosts": f"localhost ansible_connection=local ansible_python_interpreter={PYTHON}",
-            "project/playbook.yaml": (ROOT / watch["playbook"]).read_text(),
-        }
-        for path, text in files.items():
-            (top / path).parent.mkdir(parents=True, exist_ok=True)
-            (top / path).write_text(text)
-        command = [str(ROOT / ".venv/bin/ansible-runner"), "run", str(top), "--rotate-artifacts", "1"]
-        paths = {
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections"),
-            "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
-        }
-        done = subprocess.run(
-            [*command, "-p", "playbook.yaml", "-i", "pass"],
-            cwd=self.folder,
-            env={**os.environ, **paths},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        events = [json.loads(path.read_text()) for path in (top / "artifacts/pass/job_events").glob("*.json")]
-        # the operator fails a pass for any failed task, even a rescued one
-        assert not [event for event in events if event["event"] in ("runner_on_failed", "runner_on_unreachable")]
-        assert any(event["event"] == "playbook_on_stats" for event in events)
-        return sorted(events, key=lambda event: event["counter"])
-
-    def pass_of(self, kind: str, name: str = "sample") -> list[dict[str, t.Any]]:
-        variables = {"update_registries": self.shop.testbed.registries()} if kind == "Update" else {}
-        return self.reconcile(kind, name, **variables)
-
-
 @pytest.fixture
-def operator(shop, tmp_path) -> Operator:
-    return Operator(shop, tmp_path)
-
-
-def changed(events: list[dict[str, t.Any]]) -> int:
-    stats = next(event for event in events if event["event"] == "playbook_on_stats")
-    return sum(stats["event_data"]["changed"].values())
+def operator(shop, tmp_path) -> t.Iterator[Operator]:
+    with Operator(shop, tmp_path) as made:
+        yield made
 
 
 def test_a_push_is_rolled_by_two_reconciles_as_the_operator_makes_them(shop, operator):

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from integration.accounts import Accounts, connect, rights
 from integration.nspro_story import Story, nspro, pull_secret
+from integration.operator_passes import Operator, changed
 from integration.passes import Shop, writes
-from integration.test_as_operator import Operator, changed
 
 import testbed
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP
@@ -246,67 +246,27 @@ def test_check_mode_names_whom_a_change_hits(teams, accounts, tmp_path):
     assert team.ingress() == [{}]
 
 
-class Reconciler(Operator):
-    """What the operator does for a Nspro: it adds its finalizer, runs the playbook, and removes the finalizer."""
-
-    def __init__(self, team: Team, folder: Path) -> None:
-        super().__init__(team, folder)
-        self.team = team
-        self.finalizer = self.watches["Nspro"]["finalizer"]
-
-    def replace(self, finalizers: list[str]) -> None:
-        resource = self.team.get("nspro", self.team.name)
-        resource["metadata"]["finalizers"] = finalizers
-        self._by_the_operator("replace", "-f", "-", stdin=resource)
-
-    def _by_the_operator(self, *arguments: str, **more: t.Any) -> None:
-        self.team.kubectl("--kubeconfig", str(self.team.testbed.kubeconfig), *arguments, **more)
-
-    def once(self) -> list[dict[str, t.Any]]:
-        """A pass from its beginning to its end."""
-        resource = self.team.get("nspro", self.team.name)
-        goes = bool(resource["metadata"].get("deletionTimestamp"))
-        if not goes:
-            self.replace([self.finalizer["name"]])
-        self._condition("Running reconciliation")
-        events = self.reconcile("Nspro", self.team.name, **(self.finalizer["vars"] if goes else {}))
-        if goes:
-            self.replace([])
-        else:
-            self._condition("Awaiting next reconciliation")
-        return events
-
-    def _condition(self, message: str) -> None:
-        """The operator rebuilds the whole list and knows no observedGeneration."""
-        resource = self.team.get("nspro", self.team.name)
-        found = resource.setdefault("status", {}).get("conditions", [])
-        theirs = {"type": "Running", "status": "True", "reason": "Running", "message": message}
-        theirs["lastTransitionTime"] = "2026-01-02T15:04:05Z"
-        rest = [condition for condition in found if condition["type"] != "Running"]
-        resource["status"]["conditions"] = [theirs, *rest]
-        self._by_the_operator("replace", "--subresource=status", "-f", "-", stdin=resource)
-
-
 @pytest.fixture
-def operator(teams, tmp_path) -> Reconciler:
-    return Reconciler(teams("operator"), tmp_path)
+def operator(teams, tmp_path) -> t.Iterator[Operator]:
+    with Operator(teams("operator"), tmp_path) as made:
+        yield made
 
 
 def test_the_operator_provides_repairs_and_cleans_up_with_just_its_rights(operator):
-    team = operator.team
+    team = operator.shop
     team.ask(nssize="large", managed=True)
-    operator.once()
+    operator.reconcile("Nspro", team.name)
     assert team.ingress() == MANAGED
     kinds = {condition["type"] for condition in team.status()["conditions"]}
     assert kinds == {"Running", "Ready", "QuotaApplied", "NetworkPolicyApplied", "ShrinkBlocked", "Conflict"}
     # the second pass sees what is used; the third has nothing to do
-    operator.once()
-    assert changed(operator.once()) == 0
+    operator.reconcile("Nspro", team.name)
+    assert changed(operator.reconcile("Nspro", team.name)) == 0
     team.kubectl("label", "namespace", team.name, "size-")
-    operator.once()
+    operator.reconcile("Nspro", team.name)
     assert team.itself()["metadata"]["labels"]["size"] == "large"
     team.kubectl("delete", "nspro", team.name, "-n", team.namespace, "--wait=false")
-    operator.once()
+    operator.reconcile("Nspro", team.name)
     assert not team.kubectl("get", "nspro", team.name, "-n", team.namespace, "--ignore-not-found").stdout
     team.until(team.gone)
 
@@ -317,8 +277,8 @@ def test_what_the_operator_watches_it_may(operator):
     watched[("nspro.example.com", "nspros")] = "/apis/nspro.example.com/v1alpha1/nspros"
     assert {(right.group, right.resource) for right in OPERATOR if right.verb == "watch"} == watched.keys()
     for path in watched.values():
-        operator._by_the_operator("get", "--raw", f"{path}?limit=1")
-        operator._by_the_operator("get", "--raw", f"{path}?watch=true&timeoutSeconds=1")
+        operator.as_the_operator("get", "--raw", f"{path}?limit=1")
+        operator.as_the_operator("get", "--raw", f"{path}?watch=true&timeoutSeconds=1")
 
 
 def test_what_only_the_operator_does_is_refused_without_its_role(team):
@@ -345,11 +305,11 @@ def marker() -> t.Iterator[Path]:
 
 @pytest.mark.parametrize("way", ["operator", "command line"])
 def test_templates_in_a_nspro_are_text(operator, marker, way):
-    team = operator.team
+    team = operator.shop
     text = "{{ lookup('pipe', 'touch " + str(marker) + "') }}"
     team.ask(annotations={"example.com/note": text}, access=[{"role": "view", "users": [text], "groups": [text]}])
     if way == "operator":
-        operator.once()
+        operator.reconcile("Nspro", team.name)
     else:
         team.run("nspro", "-vvv")
     assert not marker.exists()
@@ -358,12 +318,12 @@ def test_templates_in_a_nspro_are_text(operator, marker, way):
 
 
 def test_a_nspro_deleted_while_its_pass_begins_is_no_error(operator, monkeypatch):
-    team = operator.team
+    team = operator.shop
     team.ask()
     seen = team.get("nspro", team.name)
     team.kubectl("delete", "nspro", team.name, "-n", team.namespace)
     monkeypatch.setattr(team, "get", lambda kind, name: seen)
-    operator.reconcile("Nspro", team.name)
+    operator.pass_of("Nspro", team.name)
     assert team.gone()
 
 
