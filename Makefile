@@ -29,7 +29,7 @@ TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
-	bench demo testbed-up testbed-down testbed-status run build image install uninstall deploy undeploy clean
+	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ image: build ## build the operator's image with docker, podman or buildah
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
 	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
 	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
+
+bundle: $(STAMP) ## write bundle/ and bundle.Dockerfile, which OLM installs the operator from, out of config/
+	@$(BIN)/python -m hack.bundle --image $(IMG)
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
 	kubectl apply --server-side -k config/crd
