@@ -70,6 +70,10 @@ def custom_resource_definitions() -> dict[str, Path]:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, f"The module {_CRDS} cannot be had from the Go module proxy: {done.stderr}{done.stdout}"
+    assert done.returncode == 0, (
+        f"The module {_CRDS} cannot be had from the Go module proxy: {done.stderr}{done.stdout}"
+    )
     folder = Path(json.loads(done.stdout)["Dir"]) / "example/prometheus-operator-crd"
-    return {plural: folder / f"monitoring.coreos.com_{plural}.yaml" for plural in ("servicemonitors", "prometheusrules")}
+    return {
+        plural: folder / f"monitoring.coreos.com_{plural}.yaml" for plural in ("servicemonitors", "prometheusrules")
+    }
