@@ -143,8 +143,8 @@ def test_environment_is_what_the_product_reads(watches, manager):
 
 
 def test_memory_has_a_limit_and_cpu_has_none(manager):
-    assert manager["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
-    assert manager["resources"]["requests"].keys() == {"cpu", "memory", "ephemeral-storage"}
+    assert manager["resources"]["limits"].keys() == {"memory"}
+    assert manager["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
 def test_settings_arrive_where_the_operator_looks_for_them(objects, pod, manager):
