@@ -66,8 +66,8 @@ def _owner(start: t.Mapping[str, t.Any]) -> Object:
         "kind": "Start",
         "name": meta["name"],
         "uid": meta["uid"],
+        # no blockOwnerDeletion: where the API server checks owners, as OpenShift's does, it needs a further right
         "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 

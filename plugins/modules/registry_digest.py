@@ -181,6 +181,10 @@ compared:
   description: For each digest of C(compare) that could be read, the digests of its images without attestations.
   returned: with C(compare) in an entry of O(images), unless C(expect) has the digest
   type: dict
+compared_platforms:
+  description: For each index among those digests that names the platforms of all its images, these platforms.
+  returned: with RV(compared)
+  type: dict
 gone:
   description:
     - Digests of C(compare) that the registry, not just a mirror, answers C(404) for, so that no node can pull them.

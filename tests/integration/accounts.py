@@ -23,6 +23,8 @@ Object = dict[str, t.Any]
 RBAC = "rbac.authorization.k8s.io"
 #: seconds until the API server must know a new role
 KNOWN_SECONDS = 15
+#: what a RoleBinding cannot give a right to
+CLUSTER_SCOPED = ("namespaces", "nodes")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Right:
         return {**rule, "resourceNames": [self.name]} if self.name else rule
 
 
+def refusal_of(right: Right) -> str:
+    """The API server's words where that right is missing."""
+    if right.verb == "bind":
+        return "is attempting to grant RBAC permissions not currently held"
+    return f'cannot {right.verb} resource "{right.resource}" in API group "{right.group}"'
+
+
 def rights(file: str) -> list[Right]:
     """What config/rbac/<file> gives, one by one."""
     role = yaml.safe_load((ROOT / "config/rbac" / file).read_text())
@@ -59,12 +68,16 @@ def rights(file: str) -> list[Right]:
 
 @dataclass
 class Accounts:
-    """Makes ServiceAccounts in a namespace; their roles carry its name and are removed by `close`."""
+    """Makes ServiceAccounts in a namespace; their roles carry its name and are removed by `close`.
+
+    :ivar where: `cluster`, or `namespace` to bind what is in namespaces by RoleBindings in that one only
+    """
 
     kubectl: t.Callable[..., t.Any]
     admin: Path
     namespace: str
     folder: Path
+    where: str = "cluster"
 
     def create(self, given: t.Mapping[str, t.Iterable[Right]]) -> None:
         """New ServiceAccounts by name, each with some rights."""
@@ -72,14 +85,29 @@ class Accounts:
         self.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
 
     def _objects(self, name: str, held: t.Iterable[Right]) -> list[Object]:
-        meta = {"name": f"{self.namespace}-{name}", "labels": {"test": self.namespace}}
-        account = {"name": name, "namespace": self.namespace}
-        ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": meta["name"]}
-        role = {"apiVersion": f"{RBAC}/v1", "metadata": meta}
+        local, wide = [], []
+        for right in held:
+            is_wide = self.where == "cluster" or right.resource in CLUSTER_SCOPED
+            (wide if is_wide else local).append(right.rule)
+        made: list[Object] = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._meta(name)}]
+        if local:
+            made += self._bound(name, f"{self.namespace}-{name}-local", local, {"namespace": self.namespace})
+        if wide:
+            made += self._bound(name, f"{self.namespace}-{name}", wide, {})
+        return made
+
+    def _meta(self, name: str) -> dict[str, str]:
+        return {"name": name, "namespace": self.namespace}
+
+    def _bound(self, account: str, name: str, rules: list[Object], where: Object) -> list[Object]:
+        meta = {"name": name, "labels": {"test": self.namespace}}
+        ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+        subjects = [{"kind": "ServiceAccount", **self._meta(account)}]
+        kind = "RoleBinding" if where else "ClusterRoleBinding"
+        head = {"apiVersion": f"{RBAC}/v1"}
         return [
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
-            {**role, "kind": "ClusterRole", "rules": [right.rule for right in held]},
-            {**role, "kind": "ClusterRoleBinding", "roleRef": ref, "subjects": [{"kind": "ServiceAccount", **account}]},
+            {**head, "kind": "ClusterRole", "metadata": meta, "rules": rules},
+            {**head, "kind": kind, "metadata": {**meta, **where}, "roleRef": ref, "subjects": subjects},
         ]
 
     def kubeconfig(self, name: str, known: Right) -> Path:
@@ -103,7 +131,8 @@ class Accounts:
     def _wait(self, path: Path, right: Right) -> None:
         plural, _slash, below = right.resource.partition("/")
         what = f"{plural}.{right.group}" if right.group else plural
-        asked = [right.verb, f"{what}/{right.name}" if right.name else what, f"--subresource={below}", "-A"]
+        asked = [right.verb, f"{what}/{right.name}" if right.name else what, f"--subresource={below}"]
+        asked += ["-A"] if self.where == "cluster" else ["-n", self.namespace]
         deadline = time.monotonic() + KNOWN_SECONDS
         while time.monotonic() < deadline:
             if self.kubectl("--kubeconfig", str(path), "auth", "can-i", *asked, check=False).returncode == 0:
@@ -116,8 +145,8 @@ class Accounts:
         self.kubectl("delete", "clusterrolebinding,clusterrole", "-l", f"test={self.namespace}", "--wait=false")
 
 
-def connect(kubeconfig: Path) -> Cluster:
-    """The product's own client with that kubeconfig."""
+def connect(kubeconfig: Path, kind: type[Cluster] = Cluster) -> Cluster:
+    """The product's own client with that kubeconfig; `kind` is it, or made of it."""
     access = kube_plain.find({"kubeconfig": str(kubeconfig)}, {"kubeconfig": "kubeconfig"}, {})
     assert access is not None
-    return Cluster(kube_plain.PlainClient(access, USER_AGENT, urllib3.Retry(0)).request)
+    return kind(kube_plain.PlainClient(access, USER_AGENT, urllib3.Retry(0)).request)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from integration.accounts import Accounts, Right, connect, rights
+from integration.accounts import Accounts, Right, connect, refusal_of, rights
 from integration.nspro_story import Story, pull_secret
 
 import testbed
@@ -54,13 +54,6 @@ def story(accounts, home):
 
 def test_the_rights_are_enough(story):
     assert story("job").first_refusal(Story.passes) == []
-
-
-def refusal_of(right: Right) -> str:
-    """The API server's words where that right is missing."""
-    if right.verb == "bind":
-        return "is attempting to grant RBAC permissions not currently held"
-    return f'cannot {right.verb} resource "{right.resource}" in API group "{right.group}"'
 
 
 @pytest.mark.parametrize("number", range(len(JOB)), ids=[str(right).replace(" ", "-") for right in JOB])

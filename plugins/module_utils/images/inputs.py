@@ -73,7 +73,11 @@ _CONTAINER_TOO: dict[str, Shape] = {
 }
 _STATE = (lambda value: value in ("found", "unknown")), "found or unknown"
 _FOUND: dict[str, Shape] = {"image": _TEXT, "digest": _DIGEST}
-_FOUND_TOO: dict[str, Shape] = {"children": [{"digest": _DIGEST}], "compared": _MAPPING, "gone": [_TEXT]}
+_FOUND_TOO: dict[str, Shape] = {
+    "children": [{"digest": _DIGEST}],
+    **dict.fromkeys(("compared", "compared_platforms"), _MAPPING),
+    "gone": [_TEXT],
+}
 _UNKNOWN: dict[str, Shape] = {"image": _TEXT, "reason": _TEXT, "msg": _TEXT}
 
 

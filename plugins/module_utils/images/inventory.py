@@ -226,11 +226,11 @@ def _foreign_controller(workload: Object, start: Object | None) -> str | None:
 
 
 def add_platforms(
-    found: t.Iterable[dict[str, t.Any]], read: t.Callable[[], t.Mapping[str, str]], fallback: t.Sequence[str]
+    found: t.Iterable[dict[str, t.Any]], read: t.Callable[[], t.Mapping[str, str] | None], fallback: t.Sequence[str]
 ) -> None:
     """Fill `platforms`, but only where an image ID is a local one: elsewhere the digests say it all.
 
-    :param read: gives node name -> platform; called at most once
+    :param read: gives node name -> platform, or None where Nodes may not be read; called at most once
     :param fallback: platforms to assume where Nodes may not be read
     """
     read = functools.cache(read)
@@ -239,10 +239,10 @@ def add_platforms(
             container["platforms"] = platforms_of(container, read(), fallback)
 
 
-def platforms_of(container: Object, nodes: t.Mapping[str, str], fallback: t.Sequence[str]) -> list[str]:
+def platforms_of(container: Object, nodes: t.Mapping[str, str] | None, fallback: t.Sequence[str]) -> list[str]:
     """Platforms of the nodes that a container's Pods run on, as far as they are known."""
     on = container.get("nodes") or ()
-    return sorted({nodes[name] for name in on if name in nodes}) or list(fallback)
+    return sorted({nodes[name] for name in on if nodes and name in nodes}) or list(fallback)
 
 
 def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:

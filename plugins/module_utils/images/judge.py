@@ -33,7 +33,7 @@ def judge(
     policy: Policy,
     before: status.Status | None = None,
     now: str = "",
-    nodes: t.Callable[[], t.Mapping[str, str]] = dict,
+    nodes: t.Callable[[], t.Mapping[str, str] | None] = dict,
     platforms: t.Sequence[str] = (),
 ) -> Judged:
     """A verdict for every container, each with the keys `published`, `seen_for` and `gone` beside those it came with.
@@ -41,7 +41,8 @@ def judge(
     :param published: registry_digest's entries, in any order
     :param before: the Update's status, which remembers since when a digest is seen
     :param now: `2006-01-02T15:04:05Z`
-    :param nodes: gives node name -> platform; called at most once, where an index is to be rolled
+    :param nodes: gives node name -> platform, or None where Nodes may not be read; called at most once, where an index
+        is to be rolled
     :param platforms: those to assume where Nodes may not be read
     """
     by_key: dict[t.Any, Published] = {}
@@ -57,6 +58,7 @@ def judge(
         verdict = decide(seen, found, policy)
         if verdict.rolls and found and found.get("children") and not seen["platforms"]:
             seen["platforms"] = platforms_of(seen, nodes(), platforms)
+            seen["nodes_unread"] = nodes() is None
             verdict = decide(seen, found, policy)
         judged.append((seen, _on_trial(seen, verdict, found, policy, now)))
     return limit(_spared(judged), policy.max_concurrent)

@@ -181,13 +181,13 @@ def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | 
     return Snapshot(tuple(starts), tuple(workloads.values()), tuple(pods), tuple(revisions.values()))
 
 
-def read_platforms(reader: Reader) -> dict[str, str]:
-    """Node name -> `os/arch`; empty where Nodes may not be read, as in a namespaced installation."""
+def read_platforms(reader: Reader) -> dict[str, str] | None:
+    """Node name -> `os/arch`; None where Nodes may not be read, as in a namespaced installation."""
     try:
         nodes = reader.find("v1", "Node", None, metadata_only=True)
     except ApiError as exc:
         if exc.status in (401, 403):
-            return {}
+            return None
         raise
     platforms = {}
     for node in nodes:

@@ -9,12 +9,13 @@ import ipaddress
 import re
 import socket
 
-# Addresses where clouds serve instance credentials outside of the link-local ranges.
-_METADATA = frozenset(
+#: addresses where clouds serve instance credentials outside of the link-local ranges.
+METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# whose last 32 bits are an IPv4 address: translated ones, everywhere and locally, and the oldest way to write one
+_WITH_IPV4 = tuple(ipaddress.ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96"))
 # what the C library takes for an IPv4 address as well: 2852039166, 0xa9fea9fe, 0251.0376.0251.0376, 169.254.43518
 _LEGACY = re.compile(r"(?:0x[0-9a-f]{0,8}|[0-9]{1,11})(?:\.(?:0x[0-9a-f]{0,8}|[0-9]{1,11})){0,3}", re.IGNORECASE)
 _METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
@@ -40,7 +41,7 @@ def as_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
         return _legacy_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    if address in _NAT64:
+    if not (address.is_loopback or address.is_unspecified) and any(address in network for network in _WITH_IPV4):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or address
 
@@ -65,4 +66,4 @@ def is_forbidden(name: str) -> bool:
     if address is None:
         # an escaped name is another name to whoever unescapes it
         return "%" in name or name.lower().rstrip(".") in _METADATA_NAMES
-    return address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
+    return address.is_link_local or address.is_multicast or address.is_unspecified or address in METADATA

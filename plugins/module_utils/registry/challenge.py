@@ -111,11 +111,14 @@ def check_realm(realm: str, registry_url: str) -> None:
     where = f"the token server named by {own.netloc}"
     if not name or url.username is not None:
         raise StewardError(f"{where} is not a URL of a host", reason="unauthorized")
+    own_name = split_host(own.netloc)[0]
+    if is_loopback(url.netloc) and not is_loopback(own_name):
+        # a registry elsewhere has no business with what listens on this machine only
+        raise StewardError(f"{where} is on this machine ({name}); nothing is sent there", reason="unauthorized")
     if is_forbidden(name):
         raise StewardError(
             f"{where} is a link-local or metadata address ({name}); nothing is sent there", reason="unauthorized"
         )
-    own_name = split_host(own.netloc)[0]
     same = name == own_name or (is_loopback(name) and is_loopback(own_name))
     if url.scheme != "https" and not (url.scheme == "http" and own.scheme == "http" and same):
         raise StewardError(

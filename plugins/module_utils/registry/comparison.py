@@ -9,7 +9,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, manifest, protocol
 
 # Digests that one look-up compares with what is published; a workload runs one or two.
 MAX_COMPARED = 4
@@ -24,10 +24,12 @@ class Compared:
     """What was found out about digests.
 
     :ivar images: digest -> digests of its images, of those that could be read
+    :ivar platforms: digest of an index -> platforms of its images, of those that name all of them
     :ivar gone: those that the registry does not have any more
     """
 
     images: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    platforms: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     gone: tuple[str, ...] = ()
 
 
@@ -46,6 +48,7 @@ def compare(
     :raises StewardError: no answer about a digest of which nothing is known: the whole look-up is undecided
     """
     images: dict[str, tuple[str, ...]] = {}
+    platforms: dict[str, tuple[str, ...]] = {}
     gone = []
     for digest in sorted(digests)[:MAX_COMPARED]:
         if digest in listed:
@@ -56,9 +59,12 @@ def compare(
         if is_gone:
             gone.append(digest)
         if known or not is_gone:
-            found = _read(digest, repository, run, store)
-            images.update({digest: found} if found else {})
-    return Compared(images, tuple(gone))
+            children = _read(digest, repository, run, store)
+            if children is not None:
+                images[digest] = tuple(child.digest for child in children) or (digest,)
+            if children and all(child.platform for child in children):
+                platforms[digest] = tuple(child.platform for child in children)
+    return Compared(images, platforms, tuple(gone))
 
 
 def _unless_silent(lacks: t.Callable[[str], bool], digest: str, known: bool) -> bool:
@@ -70,15 +76,16 @@ def _unless_silent(lacks: t.Callable[[str], bool], digest: str, known: bool) -> 
         raise
 
 
-def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> tuple[str, ...]:
+def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> tuple[manifest.Child, ...] | None:
+    """The images of an index, none where it is an image itself, or None where it cannot be read."""
     try:
         read = run(facts.gather(repository, protocol.Head(digest, ""), False, (), store))
     except StewardError as exc:
         if exc.reason in _UNANSWERED:
             raise
         # malformed, or a part of it is missing: that says nothing
-        return ()
-    return (digest,) if read.children is None else tuple(child.digest for child in read.children)
+        return None
+    return tuple(read.children or ())
 
 
 def gone(digests: t.Iterable[str], lacks: t.Callable[[str], bool]) -> list[str]:

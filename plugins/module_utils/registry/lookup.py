@@ -283,6 +283,8 @@ def _proofs(found: Found, compare: t.Container[str]) -> dict[str, t.Any]:
         result.update(pullable=found.pullable, pullable_msg=found.pullable_msg)
     if found.compared and compare:
         result["compared"] = {digest: list(images) for digest, images in found.compared.images.items()}
+        platforms = found.compared.platforms
+        result["compared_platforms"] = {digest: list(names) for digest, names in platforms.items()}
         result["gone"] = [digest for digest in found.compared.gone if digest in compare]
     return result
 

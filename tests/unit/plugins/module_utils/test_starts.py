@@ -38,7 +38,6 @@ def test_the_deployment_of_a_start_as_first_published():
                     "name": "start-sample",
                     "uid": "uid-Start-start-sample",
                     "controller": True,
-                    "blockOwnerDeletion": True,
                 }
             ],
         },

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
+    I1,
     I2,
     IMAGE,
     Q1,
@@ -64,9 +65,9 @@ def test_an_index_is_rolled_only_where_it_has_an_image_for_the_nodes(arch, platf
         assert f"no image for linux/{arch}" in status(cluster)["images"][0]["message"]
 
 
-@pytest.mark.parametrize(("assumed", "rolls"), [([], True), (["linux/arm64"], False), (["linux/amd64"], True)])
-def test_where_nodes_may_not_be_read_the_update_may_name_the_platforms(assumed, rolls):
-    cluster = cluster_of("a", platforms=assumed)
+def cluster_without_nodes(**spec):
+    """One whose Nodes may not be read, as in a namespaced installation."""
+    cluster = cluster_of("a", **spec)
     find = cluster.find
 
     def refuse(api_version, kind, *arguments, **more):
@@ -75,8 +76,44 @@ def test_where_nodes_may_not_be_read_the_update_may_name_the_platforms(assumed, 
         return find(api_version, kind, *arguments, **more)
 
     cluster.find = refuse
+    return cluster
+
+
+@pytest.mark.parametrize(("assumed", "rolls"), [(["linux/arm64"], False), (["linux/amd64"], True)])
+def test_where_nodes_may_not_be_read_the_update_may_name_the_platforms(assumed, rolls):
+    cluster = cluster_without_nodes(platforms=assumed)
     run(cluster, pushed_for("linux/amd64"))
     assert image(cluster, "a") == (at(I2) if rolls else IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("before", "pushed", "told"),
+    [
+        (["linux/amd64"], ["linux/arm64", "linux/amd64"], ""),
+        (["linux/amd64", "linux/arm/v7"], ["linux/arm/v6", "linux/amd64"], ""),
+        # the nodes may be the ones that it is not for any more
+        (["linux/amd64", "linux/arm64"], ["linux/amd64"], "no image for linux/arm64, which what runs has"),
+        # what runs is an image and no index, or cannot be read
+        (None, ["linux/amd64"], "what runs does not tell either"),
+        # an index that does not say what its images are for, or no index at all
+        (None, ["linux/amd64", ""], ""),
+        (None, [], ""),
+    ],
+)
+def test_where_nodes_may_not_be_read_an_index_is_rolled_that_is_for_all_that_the_running_one_is_for(
+    before, pushed, told
+):
+    cluster = cluster_without_nodes()
+    found = pushed_for(*pushed)[IMAGE]
+    if before:
+        found["compared_platforms"] = {I1: before}
+    run(cluster, {IMAGE: found})
+    assert image(cluster, "a") == (IMAGE if told else at(I2))
+    if told:
+        message = status(cluster)["images"][0]["message"]
+        assert told in message
+        assert "name them in spec.platforms" in message
+        assert "kubesteward-nodes" in message
 
 
 def test_nodes_are_read_once_and_only_where_an_index_would_roll():

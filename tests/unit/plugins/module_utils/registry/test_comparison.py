@@ -46,6 +46,7 @@ def test_a_digest_that_is_there_is_read_and_not_gone():
     with serving(HAS_BOTH) as server:
         found = one(ask(server, sha256(OLD)))
     assert (found["compared"], found["gone"]) == ({sha256(OLD): [sha256(P1), sha256(P2)]}, [])
+    assert found["compared_platforms"] == {sha256(OLD): ["linux/amd64", "linux/arm64"]}
 
 
 def test_a_digest_that_the_registry_lost_is_gone():

@@ -15,6 +15,7 @@ import time
 import tracemalloc
 
 import pytest
+import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,8 @@ METADATA = [
     "[::ffff:169.254.169.254]",
     "[::ffff:a9fe:a9fe]",
     "[64:ff9b::a9fe:a9fe]",
+    "[64:ff9b:1::a9fe:a9fe]",
+    "[::169.254.169.254]",
     "[2002:a9fe:a9fe::1]",
     "[fe80::1]",
     "[fe80::1%25eth0]",
@@ -83,6 +86,28 @@ def test_a_metadata_address_is_no_mirror_no_location_and_no_registry(host):
     with pytest.raises(StewardError) as caught:
         endpoints(parse(f"{host}:80/app"), ())
     assert caught.value.reason == "forbidden_registry"
+
+
+@pytest.mark.parametrize("peer", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254"])
+def test_a_name_that_leads_to_a_metadata_address_gets_no_request(monkeypatch, peer):
+    """Whatever the name server says, and however often it changes its mind: the open connection counts."""
+
+    class Led(socket.socket):
+        def getpeername(self):
+            return peer, 80
+
+    def connect(address, timeout, *_more, **_options):
+        led = Led(socket.AF_INET)
+        led.settimeout(timeout)
+        led.connect(address)
+        return led
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", connect)
+    with serving(GOOD) as server:
+        found = one(f"{server.host}/app:t")
+        assert server.lines == []
+    assert (found["state"], found["reason"]) == ("unknown", "forbidden_registry")
+    assert "nothing is sent there" in found["msg"]
 
 
 @pytest.mark.parametrize(
