@@ -2,8 +2,18 @@
 PYTHON ?= python3
 ONLY ?=
 IMG ?= kubesteward:1.0.0
+# More options for the build, e.g. --pull=never or --build-arg PIP_INDEX_URL=...
+BUILD_FLAGS ?=
 BASE_IMAGE ?= quay.io/operator-framework/ansible-operator:v1.42.3
 CONTAINER_TOOL ?= $(firstword $(notdir $(shell command -v docker podman buildah 2>/dev/null)))
+# For deploy and undeploy; IMG counts there only where somebody names it, since an overlay may have another image.
+OVERLAY ?= config/default
+WAIT ?= 300
+DRY_RUN ?=
+FORCE ?=
+KEEP ?=
+CONFIRM ?=
+comma := ,
 ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
 
 BIN := .venv/bin
@@ -19,7 +29,7 @@ TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
-	bench demo testbed-up testbed-down testbed-status run build image install uninstall clean
+	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +37,7 @@ help: ## list the targets
 setup: ## make the virtual environment and fetch the collections
 	@$(PYTHON) hack/setup.py
 
-$(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
+$(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
@@ -98,13 +108,24 @@ build: $(STAMP) ## build the collection into dist/
 
 image: build ## build the operator's image with docker, podman or buildah
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
-	$(CONTAINER_TOOL) build --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMG) .
+	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
+	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
+
+bundle: $(STAMP) ## write bundle/ and bundle.Dockerfile, which OLM installs the operator from, out of config/
+	@$(BIN)/python -m hack.bundle --image $(IMG)
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
 	kubectl apply --server-side -k config/crd
 
-uninstall: ## take the CRDs, and every resource of theirs, out of it
-	kubectl delete --ignore-not-found -k config/crd
+uninstall: $(STAMP) ## take the CRDs, and every resource of theirs, out of it; CONFIRM=yes, KEEP=deployments
+	@$(BIN)/python -m hack.uninstall $(if $(filter yes,$(CONFIRM)),--confirm) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
+
+deploy: $(STAMP) ## install or upgrade the operator: IMG=..., OVERLAY=config/single-namespace, DRY_RUN=1, FORCE=yes
+	@$(BIN)/python -m hack.deploy --overlay "$(OVERLAY)" --seconds $(WAIT) $(if $(filter-out file,$(origin IMG)),--image "$(IMG)") \
+		$(if $(DRY_RUN),--dry-run) $(if $(filter yes,$(FORCE)),--force)
+
+undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1, KEEP=digests,namespaces
+	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
 	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache

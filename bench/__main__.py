@@ -13,7 +13,7 @@ import signal
 import sys
 import typing as t
 
-from bench import catalog, cluster, many, ns_create, ns_unchanged, passes, registry, results, workloads
+from bench import catalog, cluster, many, ns_create, ns_unchanged, operator, passes, registry, results, workloads
 from bench.errors import BenchError
 from bench.play import OUT, ROOT
 from bench.rounds import alternate
@@ -29,9 +29,10 @@ GROUPS: t.Mapping[str, tuple[t.Any, ...]] = {
     "images": (many,),
     "registry": (registry,),
     "creation": (ns_create,),
+    "operator": (operator,),
 }
 # a round of thousands of look-ups, or of hundreds of namespaces, takes long and is a mean already
-MOST_REPEATS = {"registry": 5, "creation": 3}
+MOST_REPEATS = {"registry": 5, "creation": 3, "operator": 4}
 _GREEN, _RED, _END = "\033[32m", "\033[31m", "\033[0m"
 
 

@@ -26,8 +26,8 @@ class Measure:
 
     :ivar group: measures of one group are taken alternately, round by round, in the same surroundings
     :ivar kind: taken: `timed` (seconds of a run), `each` (seconds per namespace), `rate` (references per second),
-        `memory` (MB) or `writes` (mutating requests); or derived from two that are taken: `ratio` (of / against) or
-        `difference`
+        `pace` (passes per minute), `memory` (MB) or `writes` (mutating requests); or derived from two that are taken:
+        `ratio` (of / against) or `difference`
     :ivar beside: for what another measure's runs tell, too, that measure
     :ivar of: for derived ones, the measure that is compared with `against`
     :ivar rounds: how often it is taken at most, in the first rounds, where a run takes long; 0: in all of them
@@ -35,7 +35,7 @@ class Measure:
 
     name: str
     group: str
-    kind: t.Literal["timed", "each", "rate", "memory", "writes", "ratio", "difference"] = "timed"
+    kind: t.Literal["timed", "each", "rate", "pace", "memory", "writes", "ratio", "difference"] = "timed"
     of: str = ""
     beside: str = ""
     against: str | None = None
@@ -45,7 +45,7 @@ class Measure:
     @property
     def unit(self) -> str:
         units = {"ratio": "ratio", "rate": "1/s", "memory": "MB", "each": "s/namespace", "writes": "requests"}
-        return units.get(self.kind, "s")
+        return {**units, "pace": "1/min"}.get(self.kind, "s")
 
     @property
     def taken(self) -> bool:
@@ -64,6 +64,16 @@ def _against(who: str, theirs: str, least: float) -> Measure:
     limit = Limit("ratio", least=least)
     name = f"registry_1000_vs_{who}"
     return Measure(name, "registry", kind="ratio", of="registry_1000", against=theirs, limit=limit)
+
+
+def _operator(name: str, peak: float, rounds: int = 0) -> tuple[Measure, ...]:
+    """Passes as the operator makes them, with what they need; `peak` is the most MB that they may."""
+    return (
+        Measure(name, "operator", rounds=rounds),
+        Measure(f"{name}_peak_mb", "operator", kind="memory", beside=name, limit=Limit("value", peak), rounds=rounds),
+        Measure(f"{name}_cpu_s", "operator", beside=name, rounds=rounds),
+        Measure(f"{name}_tmp_mb", "operator", kind="memory", beside=name, rounds=rounds),
+    )
 
 
 MEASURES = (
@@ -126,6 +136,12 @@ MEASURES = (
         against="ns_10_create_k8s_module",
         limit=Limit("ratio", 0.1),
     ),
+    *_operator("operator_pass", 200.0),
+    *_operator("operator_pass_500", 200.0),
+    *_operator("operator_start", 200.0),
+    *_operator("operator_nspro", 200.0),
+    *_operator("operator_100_updates", 1000.0, rounds=1),
+    Measure("operator_100_updates_per_minute", "operator", kind="pace", beside="operator_100_updates", rounds=1),
 )
 
 

@@ -51,15 +51,22 @@ def push(bed: Testbed, count: int) -> list[tuple[str, str]]:
 
 
 def fill(
-    bed: Testbed, where: str, pushed: t.Sequence[tuple[str, str]], make: Make | None = None, run: Run | None = None
+    bed: Testbed,
+    where: str,
+    pushed: t.Sequence[tuple[str, str]],
+    make: Make | None = None,
+    run: Run | None = None,
+    updates: t.Sequence[Object] = (),
 ) -> None:
-    """An Update, a Deployment per image, and Pods that look as if they ran.
+    """Updates, a Deployment `web-0`, `web-1`, ... per image, and Pods that look as if they ran.
 
     :param make: `deployment`, or another way to write one
     :param run: `running_status`, or another status of a Pod that runs
+    :param updates: one that selects all of them where there is none
     """
     make, run = make or deployment, run or running_status
-    objects = [_update(), *(make(f"web-{number}", image) for number, (image, _digest) in enumerate(pushed))]
+    deployments = [make(f"web-{number}", image) for number, (image, _digest) in enumerate(pushed)]
+    objects = [*(updates or [update("update-sample", {"selector": {"matchLabels": LABELS}})]), *deployments]
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     cluster.kubectl(bed, "create", "--namespace", where, "--filename=-", stdin=listed)
     cluster.wait_for(
@@ -76,14 +83,13 @@ def fill(
     )
 
 
-def _update() -> Object:
-    targets = [{"kind": "Deployment", "selector": {"matchLabels": LABELS}}]
-    meta = {"name": "update-sample"}
+def update(name: str, target: t.Mapping[str, t.Any]) -> Object:
+    """An Update of the Deployments that `target` tells by `name` or by `selector`."""
     return {
         "apiVersion": "install.sios.nginx.testing/v1",
         "kind": "Update",
-        "metadata": meta,
-        "spec": {"targets": targets},
+        "metadata": {"name": name},
+        "spec": {"targets": [{"kind": "Deployment", **target}]},
     }
 
 

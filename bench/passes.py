@@ -34,9 +34,7 @@ def prepared(bed: Testbed) -> t.Iterator[dict[str, Play]]:
             digest = images.push(images.web_image("bench"), f"{REPOSITORY}:{TAG}", bed.registry)
             image = bed.image_name(f"{REPOSITORY}:{TAG}")
             cluster.kubectl(bed, "apply", "--namespace", where, "--filename=-", stdin=_manifests(image))
-            _start(where, env).run(unchanged=False)
-            wait = ("rollout", "status", "deployment/nginx-sample", f"--timeout={cluster.SECONDS}s")
-            cluster.kubectl(bed, "--namespace", where, *wait)
+            started(bed, where, "nginx-sample")
         with tag_service(digest) as url:
             yield {
                 "empty_play": Play("empty_play", ("bench/empty.yml",), Expected(), env),
@@ -63,8 +61,17 @@ def _manifests(image: str) -> dict[str, t.Any]:
     return {"apiVersion": "v1", "kind": "List", "items": both}
 
 
-def _start(where: str, env: dict[str, str]) -> Play:
-    return Play("start", ("kubesteward.core.start", "-e", f"start_namespace={where}"), Expected(), env)
+def started(bed: Testbed, where: str, deployment: str) -> None:
+    """Give every Start of a namespace its Deployment, and wait for the one of that name."""
+    once(bed, where, "start")
+    wait = ("rollout", "status", f"deployment/{deployment}", f"--timeout={cluster.SECONDS}s")
+    cluster.kubectl(bed, "--namespace", where, *wait)
+
+
+def once(bed: Testbed, where: str, playbook: str) -> None:
+    """Run `start` or `nspro` for every resource of a namespace."""
+    arguments = (f"kubesteward.core.{playbook}", "-e", f"{playbook}_namespace={where}")
+    Play(playbook, arguments, Expected(), environment(bed)).run(unchanged=False)
 
 
 def _article(where: str, url: str, digest: str, env: dict[str, str]) -> Play:

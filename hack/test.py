@@ -5,6 +5,7 @@
 """Run every check one after the other, each into a log of its own, and end with a table of times.
 
 A step that fails does not hide the later ones; a step whose precondition failed counts as failed, never as passed.
+What a step left out for a reason of this machine, a line `SKIPPED what: why` of its log, is in the table and counted.
 A testbed that was not there before is taken down again; KEEP_TESTBED=1 leaves it.
 """
 
@@ -27,6 +28,8 @@ TAIL_LINES = 40
 SUMMARY = re.compile(
     r"^(=+ .*\b(passed|failed|errors?)\b.* =+|TOTAL .*%|Passed: .*|\w+ +Molecule executed .*|.* % of the branches .*)$"
 )
+# As Ansible prints a message, or alone.
+SKIPPED = re.compile(r'^\s*(?:"msg": "|msg: )?SKIPPED ([^:]+: .*?)"?,?$')
 ESCAPES = re.compile(r"\x1b(\[[0-9;]*[A-Za-z]|\]8;[^\x1b\x07]*(\x1b\\|\x07)?)")
 GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
@@ -43,11 +46,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended; `why` is empty when it passed."""
+    """How a step ended; `why` is empty when it passed, `skipped` says what of it was left out, and why."""
 
     step: Step
     seconds: float
     why: str = ""
+    skipped: tuple[str, ...] = ()
 
 
 STEPS = (
@@ -116,7 +120,12 @@ def run_step(step: Step) -> Outcome:
     for line in shown:
         print(line, flush=True)
     why = {0: "", None: f"given up after {step.seconds} s"}.get(code, f"exit {code}")
-    return Outcome(step, seconds, why)
+    return Outcome(step, seconds, why, left_out(lines))
+
+
+def left_out(lines: Iterable[str]) -> tuple[str, ...]:
+    """What a log says was skipped, each once: every stage of a Molecule scenario says it again."""
+    return tuple(dict.fromkeys(found[1] for found in map(SKIPPED.match, lines) if found))
 
 
 def follow(step: Step, log: Path) -> int | None:
@@ -155,7 +164,8 @@ def verdict(outcome: Outcome) -> str:
     word = f"FAILED ({outcome.why})" if outcome.why else "passed"
     if sys.stdout.isatty():
         word = f"{RED if outcome.why else GREEN}{word}{PLAIN}"
-    return f"{outcome.step.name:<12} {outcome.seconds:7.1f} s  {word}"
+    skipped = "".join(f"; skipped: {what}" for what in outcome.skipped)
+    return f"{outcome.step.name:<12} {outcome.seconds:7.1f} s  {word}{skipped}"
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
@@ -165,7 +175,8 @@ def table(outcomes: list[Outcome]) -> list[str]:
     lines = ["", *map(verdict, outcomes), f"{'together':<12} {total:7.1f} s"]
     if failed:
         lines.append(f"The logs are in {LOGS.relative_to(ROOT)}/")
-    return [*lines, f"{len(outcomes) - failed} passed, {failed} failed"]
+    skipped = sum(len(outcome.skipped) for outcome in outcomes)
+    return [*lines, f"{len(outcomes) - failed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")]
 
 
 if __name__ == "__main__":

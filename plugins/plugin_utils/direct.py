@@ -19,6 +19,7 @@ import json
 import os
 import sys
 import typing as t
+from pathlib import Path
 
 from ansible import constants
 from ansible.module_utils import basic
@@ -46,7 +47,25 @@ class DirectAction(ActionBase):
         else:
             wrap_async = bool(self._task.async_val)
             result.update(self._execute_module(module_name=self.MODULE, task_vars=task_vars, wrap_async=wrap_async))
+        url = os.environ.get("KUBESTEWARD_METRICS_URL")
+        if url:
+            self._count(url, result)
         return result
+
+    def _count(self, url: str, result: t.Mapping[str, t.Any]) -> None:
+        """Post what the call adds to counters; what cannot be posted is told, and changes no result."""
+        bytecode.keep()
+        from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+        from ansible_collections.kubesteward.core.plugins.plugin_utils import counters, posting
+
+        # the run's own folder lies in the one that all runs have
+        folder = Path(constants.DEFAULT_LOCAL_TMP).parent
+        try:
+            counts = counters.of_result(self.MODULE, result, self._task.args, bool(self._task.check_mode))
+            posting.post(url, counts, counters.COUNTERS, folder)
+        except StewardError as exc:
+            # the controller shows the same text once, however many tasks say it
+            self._display.warning(f"Counters were not posted: {exc}")
 
     def _is_direct(self, task_vars: t.Mapping[str, t.Any]) -> bool:
         if os.environ.get("KUBESTEWARD_DIRECT", "1").lower() in ("0", "no", "false", "off"):

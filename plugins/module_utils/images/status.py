@@ -27,7 +27,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     waits_its_turn,
     workload_name,
 )
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -39,7 +39,7 @@ HISTORY = 10
 IMAGES_BYTES = 1_000_000
 _OURS = (
     *("run_name", "run_id", "registory_id", "check_id", "update", "observedGeneration", "images", "counts"),
-    *("lastRoll", "pending", "quarantine", "history", "conditions"),
+    *("lastRoll", "pending", "quarantine", "history", "conditions", "staleSince"),
 )
 
 
@@ -57,6 +57,9 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
     status["observedGeneration"] = update["metadata"].get("generation", 0)
     images = [_image(container, verdict) for container, verdict in judged]
     _keep_last_known(before, status, images)
+    since = _stale_since(before, images, now)
+    if since:
+        status["staleSince"] = since
     status["images"] = _fitting(images)
     status["counts"] = counts(verdict for _container, verdict in judged)
     entries = [_roll_entry(roll) for roll in rolled]
@@ -250,6 +253,24 @@ def _keep_last_known(before: Status, status: Status, images: list[dict[str, t.An
             image.setdefault("published", last)
     if images and images[0]["verdict"] == UNKNOWN and before.get("registory_id"):
         status.setdefault("registory_id", before["registory_id"])
+
+
+def _stale_since(before: Status, images: list[dict[str, t.Any]], now: str) -> str | None:
+    """Write down since when each image is stale; the oldest of those times.
+
+    One that is unknown for a while keeps its time: a registry that answers now and then makes nothing younger.
+    """
+    listed = before.get("images") or ()
+    known = {(x["workload"], x["container"]): x.get("staleSince") for x in listed}
+    # of what a full status had no room for only the oldest time is known
+    unlisted = before.get("staleSince") if sum((before.get("counts") or {}).values()) > len(listed) else None
+    for image in images:
+        last = known.get((image["workload"], image["container"]), unlisted)
+        since = last or now if image["verdict"] == STALE else last if image["verdict"] == UNKNOWN else None
+        if since:
+            image["staleSince"] = since
+    # the form of the times sorts as they do
+    return min((x["staleSince"] for x in images if x["verdict"] == STALE), default=None)
 
 
 def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:

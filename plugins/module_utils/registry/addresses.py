@@ -9,8 +9,8 @@ import ipaddress
 import re
 import socket
 
-# Addresses where clouds serve instance credentials outside of the link-local ranges.
-_METADATA = frozenset(
+#: addresses where clouds serve instance credentials outside of the link-local ranges.
+METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
@@ -66,4 +66,4 @@ def is_forbidden(name: str) -> bool:
     if address is None:
         # an escaped name is another name to whoever unescapes it
         return "%" in name or name.lower().rstrip(".") in _METADATA_NAMES
-    return address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
+    return address.is_link_local or address.is_multicast or address.is_unspecified or address in METADATA

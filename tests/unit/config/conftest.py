@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -33,3 +36,19 @@ def schemas(crds) -> dict[str, dict]:
 def watches(root) -> dict[str, dict]:
     """Watches by kind."""
     return {watch["kind"]: watch for watch in yaml.safe_load((root / "watches.yaml").read_text())}
+
+
+@pytest.fixture(scope="session")
+def rendered(root) -> Callable[[str], list[dict[str, Any]]]:
+    """Objects that `kubectl kustomize` makes of a folder, each folder rendered once."""
+    known: dict[str, list[dict[str, Any]]] = {}
+
+    def render(folder: str) -> list[dict[str, Any]]:
+        if folder not in known:
+            command = ["kubectl", "kustomize", str(root / folder)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 0, done.stderr
+            known[folder] = list(yaml.safe_load_all(done.stdout))
+        return known[folder]
+
+    return render

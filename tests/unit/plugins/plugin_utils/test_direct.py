@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -12,10 +13,12 @@ import types
 from pathlib import Path
 
 import pytest
+from ansible import constants
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.kubesteward.core.plugins.plugin_utils import direct
+from ansible_collections.kubesteward.core.tests.unit.plugins.plugin_utils.fake_operator import FakeOperator
 
 ROOT = Path(__file__).parents[4]
 MODULE = "kubesteward.core.registry_digest"
@@ -28,14 +31,16 @@ class Action(direct.DirectAction):
 def action(transport="local", become=None, async_val=0, delegate_to=None, variables=None):
     """An action plugin for such a task."""
     connection = types.SimpleNamespace(transport=transport, become=become, _shell=None)
-    task = types.SimpleNamespace(async_val=async_val, delegate_to=delegate_to, args={}, action=MODULE, environment=None)
+    task = types.SimpleNamespace(
+        async_val=async_val, delegate_to=delegate_to, args={}, action=MODULE, environment=None, check_mode=False
+    )
     templar = Templar(loader=DataLoader(), variables=variables or {})
     return Action(task, connection, types.SimpleNamespace(), DataLoader(), templar, None)
 
 
 @pytest.fixture(autouse=True)
 def no_settings_of_the_developer(monkeypatch):
-    for name in ("KUBESTEWARD_DIRECT", "ANSIBLE_PYTHON_INTERPRETER"):
+    for name in ("KUBESTEWARD_DIRECT", "KUBESTEWARD_METRICS_URL", "ANSIBLE_PYTHON_INTERPRETER"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -129,3 +134,54 @@ def test_no_cycles_are_searched_for_meanwhile_and_what_was_set_is_set_again(enab
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
+
+
+RESULT = {"changed": False, "digest": "sha256:1", "requests_made": 2}
+
+
+@pytest.fixture
+def counting(monkeypatch, tmp_path):
+    """Runs a task that is directly done, or started, with a result; its result and the warnings of its controller."""
+
+    def run(is_direct, url=None, result=RESULT):
+        if url:
+            monkeypatch.setenv("KUBESTEWARD_METRICS_URL", url)
+        monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "ansible-local-1"))
+        monkeypatch.setattr(direct.ActionBase, "run", lambda self, tmp, task_vars: {})
+        monkeypatch.setattr(direct.ActionBase, "_execute_module", lambda self, **how: dict(result))
+        monkeypatch.setattr(Action, "_run_here", lambda self, task_vars: dict(result))
+        variables = {"ansible_python_interpreter": sys.executable if is_direct else "/no/such/python"}
+        task = action(variables=variables)
+        warnings = []
+        task._display = types.SimpleNamespace(warning=warnings.append)
+        return task.run(None, variables), warnings
+
+    return run
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_what_a_call_did_is_posted_where_the_environment_says(counting, is_direct):
+    with contextlib.closing(FakeOperator()) as operator:
+        for _ in range(2):
+            assert counting(is_direct, operator.url) == (RESULT, [])
+    assert operator.values["kubesteward_registry_requests_total"] == 4
+    assert operator.values["kubesteward_rolls_total"] == 0
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_what_cannot_be_posted_is_a_warning_and_changes_no_result(counting, is_direct):
+    result, warnings = counting(is_direct, "http://registry.example.com/metrics")
+    assert result == RESULT
+    (warning,) = warnings
+    assert warning.startswith("Counters were not posted: KUBESTEWARD_METRICS_URL must be of this machine")
+
+
+def test_a_result_that_cannot_be_counted_is_a_warning(counting):
+    odd = {"changed": False, "images": "hidden"}
+    result, warnings = counting(True, "http://127.0.0.1:1/metrics", odd)
+    assert (result, len(warnings)) == (odd, 1)
+
+
+def test_without_the_variable_nothing_is_posted(counting, tmp_path):
+    assert counting(True) == (RESULT, [])
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,265 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Install the operator, or bring it up to date: apply an overlay, wait until its Pod is ready, else say why it is not.
+
+Run by `make deploy`. Nothing is taken from others: a field that somebody else set is a conflict, and the settings that
+an administrator wrote in the cluster stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import typing as t
+
+import yaml
+
+from hack.cluster import (
+    CRDS,
+    IMAGE,
+    MANAGER,
+    ROOT,
+    Object,
+    StopError,
+    call,
+    get,
+    kubectl,
+    manager_in,
+    name_of,
+    render,
+    say,
+)
+
+READY_SECONDS = 300
+SETTINGS = "kubesteward-settings"
+#: what concerns all passes; another variable of a role says what one pass is about, and would be said for every one
+KNOWN = {
+    "update": ("registries", "allowed_registries", "auth_file", "timeout", "deadline", "rollback", "dry_run"),
+    "nspro": ("sizes", "allowed_roles", "reserved", "openshift"),
+}
+#: types of Ansible's argument specs in YAML; a number may be written as a float
+TYPES = {"list": list, "dict": dict, "bool": bool, "str": str, "path": str, "int": int, "float": (int, float)}
+# who wrote the settings is told apart from other appliers, who all are called kubectl
+SETTINGS_MANAGER = "kubesteward-deploy"
+LOG_LINES, EVENT_LINES = 30, 12
+
+
+def main(arguments: t.Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--overlay", default="config/default", help="folder of a kustomization")
+    parser.add_argument("--image", default="", help="image of the operator instead of the overlay's")
+    parser.add_argument("--dry-run", action="store_true", help="ask the API server, write nothing")
+    parser.add_argument("--force", action="store_true", help="take over fields that others set, settings among them")
+    parser.add_argument("--seconds", type=int, default=READY_SECONDS, help="how long to wait for the Pod")
+    given = parser.parse_args(arguments)
+    try:
+        deploy(given)
+    except StopError as exc:
+        print(f"deploy: {exc}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def deploy(given: argparse.Namespace) -> None:
+    objects = with_image(render(given.overlay), given.image)
+    deployment = manager_in(objects)
+    problems = [problem for item in objects for problem in settings_problems(item)]
+    if problems:
+        raise StopError(f"The settings in {given.overlay} are wrong; nothing was applied.\n" + "\n".join(problems))
+    there = {item["metadata"]["name"] for item in get("namespaces")}
+    missing = missing_namespaces(objects, there)
+    if missing:
+        raise StopError(
+            f"There is no namespace {', '.join(missing)}; nothing was applied. Make it, or name another one: the one "
+            "that is watched is named in config/single-namespace/watched/kustomization.yaml."
+        )
+    if given.dry_run:
+        rehearse(objects, there)
+        return
+    apply(objects, given.force)
+    wait(deployment, given.seconds)
+
+
+def with_image(objects: list[Object], image: str) -> list[Object]:
+    """The same objects, with another image in the operator's container.
+
+    :raises StopError: the overlay has no container of that image
+    """
+    if not image:
+        return objects
+    copies: list[Object] = json.loads(json.dumps(objects))
+    containers = manager_in(copies)["spec"]["template"]["spec"]["containers"]
+    found = [item for item in containers if item["name"] == "manager"]
+    if len(found) != 1:
+        raise StopError("The operator's Deployment has no container `manager` whose image could be set.")
+    found[0]["image"] = image
+    return copies
+
+
+def options() -> dict[str, str]:
+    """Settings that there are, with their types."""
+    known = {}
+    for role, names in KNOWN.items():
+        text = (ROOT / f"roles/{role}/meta/argument_specs.yml").read_text()
+        specs = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+        known.update({f"{role}_{name}": specs[f"{role}_{name}"]["type"] for name in names})
+    return known
+
+
+def is_settings(item: Object) -> bool:
+    return item["kind"] == "ConfigMap" and item["metadata"]["name"].startswith(SETTINGS)
+
+
+def settings_problems(item: Object) -> list[str]:
+    """What is wrong with the settings; a name that is misspelt would be no setting at all, and nobody would say so."""
+    if not is_settings(item):
+        return []
+    try:
+        given = yaml.safe_load((item.get("data") or {}).get("settings.yml", ""))
+    except yaml.YAMLError as exc:
+        return [f"settings.yml is no YAML: {exc}"]
+    if not isinstance(given, dict):
+        return ["settings.yml has to be a mapping; {} is an empty one"]
+    known = options()
+    problems = [
+        f"{name} is no setting; there are {', '.join(sorted(known))}" for name in sorted(map(str, given.keys() - known))
+    ]
+    for name in sorted(given.keys() & known):
+        wanted = TYPES[known[name]]
+        if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted is not bool):
+            problems.append(f"{name} has to be of type {known[name]}")
+    return problems
+
+
+def missing_namespaces(objects: t.Iterable[Object], there: t.Collection[str]) -> list[str]:
+    """Namespaces that objects are in, that are not there, and that are not among the objects."""
+    objects = list(objects)
+    made = {item["metadata"]["name"] for item in objects if item["kind"] == "Namespace"}
+    return sorted({name_of(item).namespace for item in objects} - made - set(there) - {""})
+
+
+def rehearse(objects: list[Object], there: t.Collection[str]) -> None:
+    """Ask the API server what it would say; what is in a namespace that is yet to be made it cannot."""
+    askable = [item for item in objects if name_of(item).namespace in {"", *there}]
+    say(kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=as_list(askable)).rstrip())
+    for item in objects:
+        if item not in askable:
+            say(f"{name_of(item)} would be created with its namespace")
+
+
+def apply(objects: list[Object], force: bool) -> None:
+    """Write everything, kinds first.
+
+    :raises StopError: something was refused; what came before is there
+    """
+    kinds = [item for item in objects if item["kind"] == "CustomResourceDefinition"]
+    namespaces = [item for item in objects if item["kind"] == "Namespace"]
+    settings = [item for item in objects if is_settings(item)]
+    rest = [item for item in objects if item not in [*kinds, *namespaces, *settings]]
+    more = ["--force-conflicts"] if force else []
+    _apply([*namespaces, *kinds], more)
+    for item in kinds:
+        name = f"crd/{item['metadata']['name']}"
+        if item["metadata"]["name"] in CRDS.values():
+            kubectl("wait", "--for=condition=Established", "--timeout=60s", name, seconds=60)
+    for item in settings:
+        _apply_settings(item, more)
+    _apply(rest, more)
+
+
+def _apply(objects: list[Object], more: t.Sequence[str]) -> None:
+    if not objects:
+        return
+    done = call("apply", "--server-side", *more, "-f", "-", stdin=as_list(objects))
+    say(done.stdout.rstrip())
+    if done.returncode:
+        hint = "\nFORCE=yes takes over what others set." if "conflict" in done.stderr else ""
+        raise StopError(f"The API server refused some of it:\n{done.stderr.strip()}{hint}")
+
+
+def _apply_settings(item: Object, more: t.Sequence[str]) -> None:
+    done = call("apply", "--server-side", "--field-manager", SETTINGS_MANAGER, *more, "-f", "-", stdin=item)
+    if done.returncode == 0:
+        say(done.stdout.rstrip())
+    elif "conflict" in done.stderr:
+        say(f"{name_of(item)} stays as somebody wrote it in the cluster (FORCE=yes writes the overlay's)")
+    else:
+        raise StopError(f"The API server refused the settings:\n{done.stderr.strip()}")
+
+
+def as_list(objects: list[Object]) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": objects}
+
+
+def wait(deployment: Object, seconds: int) -> None:
+    """Until the Pod is ready.
+
+    :raises StopError: it is not, with what is known of the reason
+    """
+    name = name_of(deployment)
+    where = ["--namespace", name.namespace]
+    status = ["rollout", "status", f"deployment/{name.name}", *where, f"--timeout={seconds}s"]
+    done = call(*status, seconds=seconds)
+    if done.returncode == 0:
+        say(f"{name} is ready")
+        return
+    selector = ",".join(f"{key}={value}" for key, value in MANAGER.items())
+    pods = get("pods", *where, "-l", selector)
+    lines = [
+        *reasons(get("deployment", name.name, *where), pods),
+        *events(get("events", *where))[-EVENT_LINES:],
+        *_last_words(pods, where),
+    ]
+    raise StopError(f"{name} is not ready after {seconds} s:\n" + "\n".join(f"  {line}" for line in lines))
+
+
+def reasons(deployments: t.Iterable[Object], pods: t.Iterable[Object]) -> list[str]:
+    """Why Pods are missing or not ready, in the cluster's words."""
+    lines = []
+    for item in deployments:
+        for condition in item.get("status", {}).get("conditions", ()):
+            if condition["type"] == "ReplicaFailure" or condition["status"] == "False":
+                lines.append(f"{name_of(item)}: {condition.get('reason')}: {condition.get('message')}")
+    for pod in pods:
+        status = pod.get("status", {})
+        for condition in status.get("conditions", ()):
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                lines.append(f"{name_of(pod)}: {condition.get('reason')}: {condition.get('message')}")
+        for container in status.get("containerStatuses", ()):
+            lines += [f"{name_of(pod)}: {text}" for text in _troubles(container)]
+    return lines
+
+
+def _troubles(container: Object) -> list[str]:
+    found = []
+    for when, state in (("", container.get("state", {})), ("before that ", container.get("lastState", {}))):
+        for what in ("waiting", "terminated"):
+            if what in state:
+                detail = state[what]
+                code = f", exit {detail['exitCode']}" if "exitCode" in detail else ""
+                found.append(f"{when}{what}: {detail.get('reason')}{code}: {(detail.get('message') or '').strip()}")
+    return found
+
+
+def events(items: t.Iterable[Object]) -> list[str]:
+    """Warnings about the operator's objects, the last one at the end."""
+    about = [x for x in items if x.get("type") == "Warning" and IMAGE in x["involvedObject"].get("name", "")]
+    about.sort(key=lambda x: x.get("lastTimestamp") or x.get("eventTime") or "")
+    return [f"{x['involvedObject']['kind']} {x['involvedObject']['name']}: {x.get('message', '')}" for x in about]
+
+
+def _last_words(pods: t.Iterable[Object], where: t.Sequence[str]) -> list[str]:
+    lines = []
+    for pod in pods:
+        for container in pod.get("status", {}).get("containerStatuses", ()):
+            if container.get("restartCount") or "running" in container.get("state", {}):
+                previous = [] if "running" in container["state"] else ["--previous"]
+                done = call("logs", pod["metadata"]["name"], *where, f"--tail={LOG_LINES}", *previous)
+                lines += [f"log of {pod['metadata']['name']}: {line}" for line in done.stdout.splitlines()]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
