@@ -61,6 +61,7 @@ PAGE = 500
 #: characters that a name may have in the API's paths
 _SEGMENT = re.compile(r"[-A-Za-z0-9._:~]+")
 _JSON_PATCH = "application/json-patch+json"
+_UNDECLARED = "field not declared in schema"
 _APPLY = "application/apply-patch+yaml"
 
 
@@ -293,6 +294,8 @@ def _explain(exc: t.Any) -> str:
         message = json.loads(exc.body).get("message")
     except (TypeError, ValueError, AttributeError):
         message = None
+    if message and _UNDECLARED in message:
+        message += "; the cluster has another definition: apply the CRDs of this version"
     return message or f"{exc.status} {exc.reason}"
 
 

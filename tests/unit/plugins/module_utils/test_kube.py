@@ -190,6 +190,13 @@ def test_an_answer_without_a_message_is_told_by_its_code(body):
         cluster_of(Server(exc)).get("v1", "Pod", "shop", "p")
 
 
+def test_a_field_that_the_cluster_does_not_know_says_what_to_apply():
+    server = Server(refusal(500, "failed to create typed patch object: .status.new: field not declared in schema"))
+    update = {"apiVersion": INSTALL_GROUP, "kind": "Update", "metadata": {"name": "u", "namespace": "shop"}}
+    with pytest.raises(ApiError, match=r"not declared in schema; .* apply the CRDs of this version$"):
+        cluster_of(server).apply(update, "status")
+
+
 def test_a_server_that_does_not_answer_has_no_code():
     broken = urllib3.exceptions.ProtocolError("Connection aborted")
     with pytest.raises(ApiError, match="did not answer") as caught:
