@@ -31,7 +31,6 @@ Object = dict[str, t.Any]
 Events = list[Object]
 
 RUN_SECONDS = 120
-PYTHON = "{{ansible_playbook_python}}"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 KUBECONFIG = """---
 apiVersion: v1
@@ -48,6 +47,15 @@ users:
 - name: admin/proxy-server
   user: {{username: "{owner}", password: unused}}
 """
+
+
+INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}"
+
+
+def watches(home: str) -> dict[str, Object]:
+    """Of watches.yaml, by kind, as an operator in the namespace `home` reads them."""
+    text = (ROOT / "watches.yaml").read_text().replace("${POD_NAMESPACE}", home)
+    return {watch["kind"]: watch for watch in yaml.safe_load(text)}
 
 
 def mark_unsafe(value: t.Any) -> t.Any:
@@ -163,8 +171,7 @@ class Operator:
     def __init__(self, shop: Shop, folder: Path, settings: Object | None = None) -> None:
         """:param settings: the administrator's variables, as `--ansible-args` gives them to every pass."""
         self.shop, self.folder, self.settings = shop, folder, settings or {}
-        text = (ROOT / "watches.yaml").read_text().replace("${POD_NAMESPACE}", "kubesteward-system")
-        self.watches: dict[str, Object] = {watch["kind"]: watch for watch in yaml.safe_load(text)}
+        self.watches = watches("kubesteward-system")
         self.gate = Gate(shop.testbed.kubeconfig)
 
     def __enter__(self) -> t.Self:
@@ -212,7 +219,7 @@ class Operator:
         files = {
             "env/extravars": json.dumps(extra_vars(resource, watch)),
             "env/settings": "{}",
-            "inventory/hosts": f"localhost ansible_connection=local ansible_python_interpreter={PYTHON}",
+            "inventory/hosts": INVENTORY,
             "project/playbook.yaml": (ROOT / watch["playbook"]).read_text(),
         }
         if self.settings:
