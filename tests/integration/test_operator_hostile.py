@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from integration.operator_passes import Operator, changed
+from integration.operator_passes import Operator, changed, failed
 from integration.passes import ROOT, Shop
 
 import testbed
@@ -157,16 +157,23 @@ def test_no_string_of_a_resource_is_run_as_a_template(shop, operator, marker, te
     assert found.keys() == OPEN[kind]
     name = team if kind == "Nspro" else "hostile"
     shop.apply(resource(kind, name, merged(found.values()), annotations={"example.com/note": text}))
-    operator.pass_of(kind, name)
+    told = told_by(operator, kind, name)
     assert not marker.exists()
-    assert _says_why(shop, kind, name)
+    # it is told what is wrong with it, as it was written
+    assert str(marker) in told
 
 
-def _says_why(shop: Shop, kind: str, name: str) -> str:
-    """What the status says of it."""
-    status = shop.get(kind.lower(), name)["status"]
-    bad = [x["message"] for x in status["conditions"] if x["type"] in ("Ready", "UpToDate") and x["status"] != "True"]
-    return " ".join(bad)
+def told_by(operator: Operator, kind: str, name: str) -> str:
+    """What a pass that comes to its end tells of a bad resource: in its status, or as why it failed."""
+    run = operator.begin(kind, name)
+    printed = run.wait()
+    events = run.events()
+    assert any(event["event"] == "playbook_on_stats" for event in events), printed
+    why = [event["event_data"]["res"]["msg"] for event in failed(events)]
+    status = operator.shop.get(kind.lower(), name).get("status", {})
+    why += [x["message"] for x in status.get("conditions", []) if x["status"] != "True"]
+    assert "Traceback" not in " ".join(why)
+    return " ".join(why)
 
 
 #: keys of a map that mean something to Ansible where it reads variables
@@ -176,8 +183,7 @@ MEANT = ("__ansible_vault", "__ansible_unsafe", "__ansible_type", "ansible_pytho
 def test_keys_that_ansible_knows_are_keys(shop, operator, team):
     notes = dict.fromkeys(MEANT, "$ANSIBLE_VAULT;1.1;AES256\n6162")
     shop.apply(resource("Nspro", team, {"nssize": "small", "annotations": notes}))
-    operator.pass_of("Nspro", team)
-    assert "annotations" in _says_why(shop, "Nspro", team)
+    assert "annotations" in told_by(operator, "Nspro", team)
 
 
 LONG = "\u00e9\u4e16\U0001f600\u202e\u0007x" * 80
@@ -212,10 +218,8 @@ def test_huge_maps_are_refused_or_survived(shop, operator, team):
     shop.apply(resource("Update", "huge", {"targets": targets, "containers": containers}))
     notes = {f"example.com/{number}": "\u4e16" * 2048 for number in range(64)}
     shop.apply(resource("Nspro", team, {"nssize": "small", "annotations": notes}))
-    operator.pass_of("Update", "huge")
-    assert shop.get("update", "huge")["status"]["observedGeneration"] == 1
-    operator.pass_of("Nspro", team)
-    assert "annotations" in _says_why(shop, "Nspro", team)
+    assert "not a label" in told_by(operator, "Update", "huge")
+    assert "annotations" in told_by(operator, "Nspro", team)
 
 
 NOTHING: dict[str, list[t.Any]] = {
