@@ -2,6 +2,8 @@
 PYTHON ?= python3
 ONLY ?=
 IMG ?= kubesteward:1.0.0
+# More options for the build, e.g. --pull=never or --build-arg PIP_INDEX_URL=...
+BUILD_FLAGS ?=
 BASE_IMAGE ?= quay.io/operator-framework/ansible-operator:v1.42.3
 CONTAINER_TOOL ?= $(firstword $(notdir $(shell command -v docker podman buildah 2>/dev/null)))
 # For deploy and undeploy; IMG counts there only where somebody names it, since an overlay may have another image.
@@ -27,7 +29,7 @@ TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
-	bench demo testbed-up testbed-down testbed-status run build image install uninstall deploy undeploy clean
+	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +37,7 @@ help: ## list the targets
 setup: ## make the virtual environment and fetch the collections
 	@$(PYTHON) hack/setup.py
 
-$(STAMP): hack/setup.py requirements.txt requirements.yml tests/requirements.txt
+$(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
@@ -106,7 +108,11 @@ build: $(STAMP) ## build the collection into dist/
 
 image: build ## build the operator's image with docker, podman or buildah
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
-	$(CONTAINER_TOOL) build --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMG) .
+	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
+	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
+
+bundle: $(STAMP) ## write bundle/ and bundle.Dockerfile, which OLM installs the operator from, out of config/
+	@$(BIN)/python -m hack.bundle --image $(IMG)
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
 	kubectl apply --server-side -k config/crd

@@ -122,11 +122,19 @@ def is_manager(item: Object) -> bool:
 
 
 def watched(deployment: Object) -> frozenset[str]:
-    """Namespaces that the operator watches; none means all."""
+    """Namespaces that the operator watches; none means all.
+
+    :raises StopError: the manifest does not say it
+    """
     for container in deployment["spec"]["template"]["spec"]["containers"]:
         for variable in container.get("env") or ():
-            if variable["name"] == "WATCH_NAMESPACE":
-                return frozenset(filter(None, (part.strip() for part in variable.get("value", "").split(","))))
+            if variable["name"] != "WATCH_NAMESPACE":
+                continue
+            if "valueFrom" in variable:
+                raise StopError(
+                    "What WATCH_NAMESPACE is cannot be read from the Deployment; name a value in an overlay."
+                )
+            return frozenset(filter(None, (part.strip() for part in variable.get("value", "").split(","))))
     return frozenset()
 
 

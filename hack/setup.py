@@ -24,10 +24,11 @@ COLLECTIONS = ROOT / ".cache" / "collections"
 KUBERNETES_CORE = COLLECTIONS / "ansible_collections" / "kubernetes" / "core"
 SELF = COLLECTIONS / "ansible_collections" / "kubesteward" / "core"
 STAMP = ROOT / ".cache" / "setup.stamp"
-INPUTS = ("hack/setup.py", "requirements.txt", "requirements.yml", "tests/requirements.txt")
+INPUTS = ("hack/setup.py", "requirements.txt", "tests/requirements.txt")
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-# The community package that carries a kubernetes.core inside the range of requirements.yml.
+# One version wherever it comes from, which is the image's too: the Python package carries the same.
+KUBERNETES_CORE_VERSION = "6.2.0"
 COMMUNITY_PACKAGE = "ansible==12.3.0"
 INSTALL_SECONDS, GALAXY_SECONDS, GALAXY_ANSWER_SECONDS = 1500, 300, 5
 
@@ -101,16 +102,10 @@ def link_checkout() -> None:
 def get_kubernetes_core() -> None:
     shutil.rmtree(KUBERNETES_CORE, ignore_errors=True)
     if galaxy_answers():
-        say("installing requirements.yml from Galaxy")
-        command = [
-            str(VENV / "bin" / "ansible-galaxy"),
-            "collection",
-            "install",
-            "--requirements-file",
-            "requirements.yml",
-        ]
+        say(f"installing kubernetes.core {KUBERNETES_CORE_VERSION} from Galaxy")
+        command = [str(VENV / "bin" / "ansible-galaxy"), "collection", "install", "--collections-path"]
         run(
-            [*command, "--collections-path", str(COLLECTIONS)],
+            [*command, str(COLLECTIONS), f"kubernetes.core:=={KUBERNETES_CORE_VERSION}"],
             GALAXY_SECONDS,
             "Check the Galaxy server of ansible.cfg.",
         )

@@ -200,8 +200,7 @@ class Cluster:
             "content_type": _APPLY,
             "field_manager": FIELD_MANAGER,
             "force_conflicts": force or None,
-            # a string, since the client would not serialise a dict of this content type
-            "body": json.dumps(obj),
+            "body": kube_plain.as_yaml(obj),
         }
         path = _path(target) + (f"/{subresource}" if subresource else "")
         return self._write("patch", path, f"apply {target}", dry_run, query)

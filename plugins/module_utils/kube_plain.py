@@ -15,6 +15,7 @@ import binascii
 import json
 import os
 import pathlib
+import re
 import ssl
 import tempfile
 import typing as t
@@ -180,7 +181,7 @@ class PlainClient:
         headers = {**self._headers, **query.get("header_params", {})}
         if body is not None:
             headers["Content-Type"] = query.get("content_type") or "application/json"
-            body = body if isinstance(body, str) else json.dumps(body)
+            body = body if isinstance(body, (str, bytes)) else json.dumps(body)
         fields = {name: query[key] for key, name in _QUERY.items() if query.get(key) is not None}
         text = {name: str(value).lower() if isinstance(value, bool) else value for name, value in fields.items()}
         url = f"{self._server}{path}" + (f"?{urllib.parse.urlencode(text)}" if text else "")
@@ -196,6 +197,16 @@ class PlainClient:
         if not 200 <= answer.status <= 299:
             raise RefusedError(answer.status, answer.reason or "", answer.data)
         return answer
+
+
+def as_yaml(obj: t.Mapping[str, t.Any]) -> bytes:
+    """JSON that is YAML too, which is what the API server reads an apply as: YAML knows no escapes by surrogates.
+
+    Bytes, since the client serialises no dict of that content type, and encodes no text.
+    """
+    text = json.dumps(obj, ensure_ascii=False)
+    # what YAML takes for unprintable is escaped; beyond \uffff everything is printable, and has no short escape
+    return re.sub("[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _tls(access: Access) -> ssl.SSLContext:

@@ -28,6 +28,10 @@ SECONDS = 30
 _NOT_FORWARDED = {"host", "connection", "content-length", "authorization", "accept-encoding", "transfer-encoding"}
 
 
+class DroppedError(Exception):
+    """Raised by what a test does before a request: it is not forwarded, and its connection is closed."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One request of a pass; `agent` is its user agent, `path` has no query."""
@@ -36,6 +40,19 @@ class Request:
     path: str
     query: str
     agent: str
+
+    @property
+    def kind(self) -> str:
+        """`VERB plural`, with a subresource; GET of a collection is LIST."""
+        parts = self.path.strip("/").split("/")
+        # /api/v1/... or /apis/group/version/..., where most are in a namespace
+        parts = parts[2:] if parts[0] == "api" else parts[3:]
+        if parts[0] == "namespaces" and len(parts) > 2:
+            parts = parts[2:]
+        plural, _name, *below = [*parts, ""][:3] if len(parts) < 3 else parts
+        is_list = self.method == "GET" and len(parts) == 1
+        dry = " dry run" if "dryRun" in self.query else ""
+        return f"{'LIST' if is_list else self.method} {'/'.join([plural, *filter(None, below)])}{dry}"
 
     @property
     def writes(self) -> bool:
@@ -84,6 +101,10 @@ class Gate:
         """Act once, when such a request was carried out and is not answered yet."""
         self._stops.append(_Stop(matches, act, False, spared))
 
+    def forget(self) -> None:
+        """Take back stops that were not reached."""
+        self._stops = []
+
     def done(self) -> bool:
         """Has every stop been reached?"""
         return not self._stops
@@ -123,7 +144,11 @@ def _handler(gate: Gate) -> type[http.server.BaseHTTPRequestHandler]:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urllib.parse.urlsplit(self.path)
         asked = Request(self.command, parts.path, parts.query, self.headers.get("User-Agent", ""))
-        status, kind, content = gate.answer(asked, self.path, dict(self.headers.items()), body)
+        try:
+            status, kind, content = gate.answer(asked, self.path, dict(self.headers.items()), body)
+        except DroppedError:
+            self.close_connection = True
+            return
         # whoever asked may be gone by now
         with contextlib.suppress(ConnectionError):
             self.send_response(status)

@@ -11,6 +11,7 @@ operator.begin("Update").kill()              # a run that is ended half-way
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import datetime
 import json
@@ -30,7 +31,6 @@ Object = dict[str, t.Any]
 Events = list[Object]
 
 RUN_SECONDS = 120
-PYTHON = "{{ansible_playbook_python}}"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 KUBECONFIG = """---
 apiVersion: v1
@@ -47,6 +47,15 @@ users:
 - name: admin/proxy-server
   user: {{username: "{owner}", password: unused}}
 """
+
+
+INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}"
+
+
+def watches(home: str) -> dict[str, Object]:
+    """Of watches.yaml, by kind, as an operator in the namespace `home` reads them."""
+    text = (ROOT / "watches.yaml").read_text().replace("${POD_NAMESPACE}", home)
+    return {watch["kind"]: watch for watch in yaml.safe_load(text)}
 
 
 def mark_unsafe(value: t.Any) -> t.Any:
@@ -97,6 +106,15 @@ def rebuilt(conditions: t.Iterable[Object]) -> list[Object]:
     return found
 
 
+def family(pid: int) -> list[int]:
+    """A process and everything that it started: ansible-runner gives the playbook a session of its own."""
+    found = [pid]
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in tasks.read_text().split():
+            found += family(int(child))
+    return found
+
+
 @dataclass
 class Run:
     """A run of ansible-runner that has begun."""
@@ -106,14 +124,20 @@ class Run:
 
     def kill(self) -> None:
         """End it at once, with everything that it started, as a node does that runs out of memory."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate(timeout=RUN_SECONDS)
+        for pid in reversed(family(self.process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def wait(self) -> str:
+        """Until it has ended in whatever way; what it printed."""
+        output, errors = self.process.communicate(timeout=RUN_SECONDS)
+        return output + errors
 
     def finish(self) -> Events:
         """The job's events in order; fails where a task failed, even a rescued one, as the operator does."""
-        output, errors = self.process.communicate(timeout=RUN_SECONDS)
+        output = self.wait()
         events = self.events()
-        assert self.process.returncode == 0, output + errors
+        assert self.process.returncode == 0, output
         assert failed(events) == []
         assert any(event["event"] == "playbook_on_stats" for event in events)
         return events
@@ -147,8 +171,7 @@ class Operator:
     def __init__(self, shop: Shop, folder: Path, settings: Object | None = None) -> None:
         """:param settings: the administrator's variables, as `--ansible-args` gives them to every pass."""
         self.shop, self.folder, self.settings = shop, folder, settings or {}
-        text = (ROOT / "watches.yaml").read_text().replace("${POD_NAMESPACE}", "kubesteward-system")
-        self.watches: dict[str, Object] = {watch["kind"]: watch for watch in yaml.safe_load(text)}
+        self.watches = watches("kubesteward-system")
         self.gate = Gate(shop.testbed.kubeconfig)
 
     def __enter__(self) -> t.Self:
@@ -196,7 +219,7 @@ class Operator:
         files = {
             "env/extravars": json.dumps(extra_vars(resource, watch)),
             "env/settings": "{}",
-            "inventory/hosts": f"localhost ansible_connection=local ansible_python_interpreter={PYTHON}",
+            "inventory/hosts": INVENTORY,
             "project/playbook.yaml": (ROOT / watch["playbook"]).read_text(),
         }
         if self.settings:
@@ -218,11 +241,11 @@ class Operator:
         resource, finalizer = self.shop.get(kind.lower(), name), self.watches[kind].get("finalizer")
         goes = bool(resource["metadata"].get("deletionTimestamp"))
         if finalizer and not goes:
-            self._finalizers(kind, name, [finalizer["name"]])
+            self.set_finalizers(kind, name, [finalizer["name"]])
         resource = self.mark(kind, name, "Running reconciliation")
         events = self.begin(kind, name, resource=resource).finish()
         if finalizer and goes:
-            self._finalizers(kind, name, [])
+            self.set_finalizers(kind, name, [])
         elif self.exists(kind, name):
             self.mark(kind, name, "Awaiting next reconciliation")
         return events
@@ -242,7 +265,8 @@ class Operator:
         self.as_the_operator("replace", "--subresource=status", "-f", "-", stdin={**resource, "status": status})
         return self.shop.get(kind.lower(), name)
 
-    def _finalizers(self, kind: str, name: str, finalizers: list[str]) -> None:
+    def set_finalizers(self, kind: str, name: str, finalizers: list[str]) -> None:
+        """By an update of the whole resource, as the operator does it."""
         resource = self.shop.get(kind.lower(), name)
         resource["metadata"]["finalizers"] = finalizers
         self.as_the_operator("replace", "-f", "-", stdin=resource)

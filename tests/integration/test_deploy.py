@@ -146,11 +146,11 @@ def test_deploy_brings_it_up_keeps_what_the_administrator_wrote_and_says_why_it_
     where = ["-n", installed.namespace, "--type=merge", "-p"]
     wanted = {"data": {"settings.yml": "update_allowed_registries: [registry.example.com]\n"}}
     installed.kubectl("patch", "configmap", f"kubesteward-settings-{installed.suffix}", *where, json.dumps(wanted))
-    assert installed.deploy(manager_image(runs=False), "--seconds", "20") == 1
+    assert installed.deploy(manager_image(runs=False), "--seconds", "15") == 1
     told = capsys.readouterr()
     assert "stays as somebody wrote it" in told.out
     assert settings(installed) == {"update_allowed_registries": ["registry.example.com"]}
-    assert "is not ready after 20 s" in told.err
+    assert "is not ready after 15 s" in told.err
     assert "terminated: Error, exit 1" in told.err
     assert "can't change directory to '/www'" in told.err
     # the one that works goes on

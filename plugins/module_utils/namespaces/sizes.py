@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import quantity
+
+_RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +70,15 @@ def limits(given: t.Mapping[str, t.Any], where: str) -> dict[str, dict[str, str]
 def amounts(given: t.Any, where: str) -> dict[str, str]:
     """A map of resource -> quantity as texts.
 
-    :raises StewardError: it is no map, or a value is no quantity that can be
+    :raises StewardError: it is no map, a key is no name of a resource, or a value is no quantity that can be
     """
     if not isinstance(given, t.Mapping):
         raise StewardError(f"{where} is not a map of resources and quantities")
     found = {}
     for resource, amount in given.items():
+        if not _RESOURCE.fullmatch(str(resource)):
+            # the API server would refuse the whole quota, in a namespace that is there already
+            raise StewardError(f"{where}: {resource!r} is no name of a resource, limits.cpu or count/pods for example")
         try:
             number = quantity.parse(amount)
         except StewardError as exc:

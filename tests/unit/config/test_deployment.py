@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import addresses
+from hack import deploy
 
 OVERLAYS = ["config/default", "config/single-namespace"]
 SYSTEM = "kubesteward-system"
@@ -165,6 +166,7 @@ def test_settings_are_the_roles_own_defaults(root, objects):
     assert given == {name: known[name] for name in given}
     # an empty file is no mapping, which Ansible refuses
     assert given
+    assert [problem for item in objects for problem in deploy.settings_problems(item)] == []
 
 
 def test_no_key_of_a_spec_is_a_setting_nor_a_variable_of_ansible(root, schemas):

@@ -199,3 +199,11 @@ def test_eight_threads_keep_their_connections():
         httpd.shutdown()
         thread.join()
     assert len(connections) == 8
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "caf\u00e9", "\u4e16", "\U0001f600", "\x7f\x85\u009f\ufeff\ufffe", "\\ud83d\\ude00", "\a"]
+)
+def test_what_is_applied_is_yaml_and_json(text):
+    body = kube_plain.as_yaml({"note": text})
+    assert json.loads(body) == yaml.safe_load(body) == {"note": text}

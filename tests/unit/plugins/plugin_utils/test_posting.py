@@ -13,10 +13,10 @@ import threading
 import time
 
 import pytest
+from monitoring.fake_operator import FakeOperator
 
 from ansible_collections.kubesteward.core.plugins.plugin_utils import posting
 from ansible_collections.kubesteward.core.plugins.plugin_utils.counters import COUNTERS
-from ansible_collections.kubesteward.core.tests.unit.plugins.plugin_utils.fake_operator import FakeOperator
 
 KNOWN = {"a_total": "First.", "b_total": "Second."}
 
@@ -266,3 +266,14 @@ def test_what_is_no_url_is_told(url, tmp_path):
 def test_the_lock_is_nobody_elses_to_read(operator, tmp_path):
     posting.post(operator.url, {}, KNOWN, tmp_path)
     assert (tmp_path / posting.LOCK_NAME).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_two_listeners_of_one_port_are_told_apart(family):
+    host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+    with socket.create_server((host, 0), family=family) as first:
+        port = first.getsockname()[1]
+        before = posting._listener(port)
+    assert posting._listener(port) == ""
+    with socket.create_server((host, port), family=family):
+        assert before != posting._listener(port) != ""

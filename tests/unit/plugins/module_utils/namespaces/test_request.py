@@ -27,6 +27,8 @@ def read(claimant="ops/team-a", **entry):
         ({"size": "huge"}, "size 'huge' is not known"),
         ({"quota": {"limits.cpu": "ten"}}, r"quota.limits.cpu: 'ten' is no quantity"),
         ({"quota": {"limits.cpu": "-1"}}, "cannot be less than 0"),
+        ({"quota": {"../cpu": "1"}}, r"quota: '\.\./cpu' is no name of a resource"),
+        ({"limit_range": {"max": {"{{ cpu }}": "1"}}}, "limit_range.max: .* is no name of a resource"),
         ({"quota": "100m"}, "not a map of resources"),
         ({"limit_range": {"maximum": {"cpu": "1"}}}, "limit_range has the key maximum"),
         ({"access": [{"role": "cluster-admin", "users": ["x"]}]}, "'cluster-admin' may not be given"),

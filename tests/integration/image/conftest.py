@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operator's image as `make image` builds it, on a stand-in for the base image."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubesteward.core.tests.integration.image import standin
+from ansible_collections.kubesteward.core.tests.integration.image.buildah import BUILD_SECONDS, Buildah, Inside, run
+from testbed import packages, settings
+
+BASE = "localhost/stand-in/ansible-operator:v1"
+PROGRAMS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "unshare": "util-linux"}
+Make = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
+    missing = [package for program, package in PROGRAMS.items() if packages.find(program) is None]
+    if missing:
+        packages.install(missing)
+    program = Buildah(tmp_path_factory.mktemp("buildah"))
+    yield program
+    shutil.rmtree(program.folder)
+
+
+@pytest.fixture(scope="session")
+def base(buildah: Buildah, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Name of the stand-in for the base image."""
+    archive = standin.archive(settings.from_environment(os.environ).cache)
+    recipe = tmp_path_factory.mktemp("base") / "Dockerfile"
+    recipe.write_text(standin.RECIPE)
+    buildah.build(BASE, archive.parent, "--file", str(recipe))
+    return BASE
+
+
+@pytest.fixture(scope="session")
+def make_image(buildah: Buildah, pytestconfig: pytest.Config) -> Make:
+    """`make image` from a base image: `make_image("name", base, *flags)`; flags are buildah's."""
+
+    def call(name: str, base: str, *flags: str, umask: int = 0o022) -> str:
+        variables = {
+            "CONTAINER_TOOL": shlex.join(buildah.command),
+            "BASE_IMAGE": base,
+            "IMG": name,
+            "BUILD_FLAGS": shlex.join(["--isolation=chroot", "--pull=never", *flags]),
+        }
+        command = ["make", "--no-print-directory", "image", *(f"{key}={value}" for key, value in variables.items())]
+        before = os.umask(umask)
+        try:
+            run(["env", f"--chdir={pytestconfig.rootpath}", *command], BUILD_SECONDS)
+        finally:
+            os.umask(before)
+        return name
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def image(make_image: Make, base: str) -> str:
+    """Name of the image on a base image that lacks nothing."""
+    return make_image("localhost/kubesteward:test", base)
+
+
+@pytest.fixture(scope="session")
+def inside(buildah: Buildah, image: str) -> Inside:
+    return opened(buildah, image)
+
+
+def opened(buildah: Buildah, image: str) -> Inside:
+    """A working container of the image, to run commands in and to look at its files."""
+    config = buildah.inspect(image)["OCIv1"]["config"]
+    environment = dict(entry.split("=", 1) for entry in config["Env"])
+    return Inside(Path(buildah.mounted(image)), environment, config["WorkingDir"])

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, kubesteward authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `make deploy` decides before it asks a cluster, and what it reads out of one that does not come up."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from hack import deploy
+from hack.cluster import StopError
+
+
+def settings(text: str) -> dict:
+    return {"kind": "ConfigMap", "metadata": {"name": "kubesteward-settings"}, "data": {"settings.yml": text}}
+
+
+def manager(*names: str) -> dict:
+    labels = {"app.kubernetes.io/name": "kubesteward", "app.kubernetes.io/component": "manager"}
+    containers = [{"name": name, "image": "kubesteward:1.0.0"} for name in names or ("manager",)]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    return {"kind": "Deployment", "metadata": {"name": "m", "namespace": "s"}, "spec": {"template": template}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", ""),
+        ("update_registries: []\nnspro_sizes: {}\nupdate_auth_file: /x\nupdate_dry_run: true\n", ""),
+        ("update_timeout: 10\nupdate_deadline: 1.5\n", ""),
+        ("", "has to be a mapping"),
+        ("# update_registries: []\n", "has to be a mapping"),
+        ("- update_registries\n", "has to be a mapping"),
+        ("update_registries: [\n", "is no YAML"),
+        ("update_alowed_registries: [a]\n", "update_alowed_registries is no setting; there are nspro_allowed_roles, "),
+        ("update_name: mine\n", "update_name is no setting"),
+        ("nspro_operator_namespace: mine\n", "nspro_operator_namespace is no setting"),
+        ("1: mine\n", "1 is no setting"),
+        ("update_registries: quay.io\n", "update_registries has to be of type list"),
+        ("update_timeout: true\n", "update_timeout has to be of type float"),
+        ("update_dry_run: 'yes'\n", "update_dry_run has to be of type bool"),
+    ],
+)
+def test_settings_that_are_none_are_named(text, problem):
+    found = deploy.settings_problems(settings(text))
+    assert len(found) == bool(problem)
+    assert problem in "".join(found)
+
+
+def test_only_the_settings_are_looked_at():
+    other = {**settings("- 1"), "metadata": {"name": "other"}}
+    assert deploy.settings_problems(other) == []
+    assert deploy.settings_problems(manager()) == []
+
+
+def test_an_image_is_set_in_a_copy():
+    objects = [manager("sidecar", "manager")]
+    before = copy.deepcopy(objects)
+    (changed,) = deploy.with_image(objects, "registry.example.com/k:2")
+    images = [item["image"] for item in changed["spec"]["template"]["spec"]["containers"]]
+    assert images == ["kubesteward:1.0.0", "registry.example.com/k:2"]
+    assert objects == before
+    assert deploy.with_image(objects, "") == before
+
+
+def test_an_overlay_without_the_operator_is_refused():
+    with pytest.raises(StopError, match="has 0 Deployments of the operator"):
+        deploy.with_image([settings("{}")], "k:2")
+    with pytest.raises(StopError, match="no container `manager`"):
+        deploy.with_image([manager("other")], "k:2")
+
+
+def test_namespaces_that_nobody_makes_are_missing():
+    objects = [manager(), {"kind": "Role", "metadata": {"name": "r", "namespace": "shop"}}]
+    assert deploy.missing_namespaces(objects, set()) == ["s", "shop"]
+    made = {"kind": "Namespace", "metadata": {"name": "s"}}
+    assert deploy.missing_namespaces([*objects, made], set()) == ["shop"]
+    assert deploy.missing_namespaces([*objects, made], {"shop"}) == []
+
+
+def test_reasons_are_the_clusters_words():
+    condition = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": "violates PodSecurity",
+    }
+    fine = {"type": "Progressing", "status": "True", "reason": "x", "message": "y"}
+    deployment = {**manager(), "status": {"conditions": [condition, fine]}}
+    waiting = {"state": {"waiting": {"reason": "ErrImagePull", "message": "not found\n"}}}
+    ended = {
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "Error", "exitCode": 3}},
+    }
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "s"},
+        "status": {
+            "conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
+            ],
+            "containerStatuses": [waiting, ended],
+        },
+    }
+    assert deploy.reasons([deployment], [pod, {**pod, "status": {}}]) == [
+        "s/Deployment/m: FailedCreate: violates PodSecurity",
+        "s/Pod/p: Unschedulable: no node",
+        "s/Pod/p: waiting: ErrImagePull: not found",
+        "s/Pod/p: waiting: CrashLoopBackOff: ",
+        "s/Pod/p: before that terminated: Error, exit 3: ",
+    ]
+
+
+def test_events_are_warnings_about_the_operator_in_their_order():
+    def event(name: str, kind: str, at: str, message: str) -> dict:
+        return {"type": kind, "involvedObject": {"kind": "Pod", "name": name}, "lastTimestamp": at, "message": message}
+
+    items = [
+        event("kubesteward-manager-1", "Warning", "2026-01-02T15:04:06Z", "second"),
+        event("kubesteward-manager-1", "Normal", "2026-01-02T15:04:05Z", "normal"),
+        event("other", "Warning", "2026-01-02T15:04:05Z", "other"),
+        event("kubesteward-manager-1", "Warning", "2026-01-02T15:04:05Z", "first"),
+    ]
+    assert deploy.events(items) == ["Pod kubesteward-manager-1: first", "Pod kubesteward-manager-1: second"]
