@@ -60,7 +60,35 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
 def undeploy(overlay: str, keep: frozenset[str], dry_run: bool) -> None:
     objects = cluster.render(overlay)
     deployment = cluster.manager_in(objects)
-    scope = _scope(deployment)
+    if is_installed(deployment):
+        let_go(deployment, keep, dry_run)
+    else:
+        say(f"{name_of(deployment)} is not installed, so nothing is let go")
+    remove(objects, deployment, dry_run)
+    say("the kinds and all resources stay; make uninstall takes them away")
+
+
+def is_installed(deployment: Object) -> bool:
+    """False where others may look after what there is. Its account goes last, so a run that failed counts as installed.
+
+    :raises StopError: another overlay was installed
+    """
+    name = name_of(deployment)
+    where = ["--namespace", name.namespace]
+    live = get("deployment", name.name, *where)
+    if live and cluster.watched(live[0]) != cluster.watched(deployment):
+        seen = ", ".join(sorted(cluster.watched(live[0]))) or "the whole cluster"
+        raise StopError(f"{name} watches {seen}, which this overlay does not say. Name the one it is from: OVERLAY=...")
+    account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
+    return bool(live) or bool(get("serviceaccount", account, *where))
+
+
+def let_go(deployment: Object, keep: frozenset[str], dry_run: bool) -> None:
+    """Stop the operator and undo what it did.
+
+    :raises StopError: something is left
+    """
+    scope = cluster.watched(deployment)
     say(f"watched: {', '.join(sorted(scope)) or 'the whole cluster'}")
     stop(deployment, dry_run)
     found = cluster.look(scope)
@@ -73,15 +101,6 @@ def undeploy(overlay: str, keep: frozenset[str], dry_run: bool) -> None:
     if problems:
         state = "It would be" if dry_run else "The operator is stopped, and"
         raise StopError(f"{state} not removed. Mend this, then run it again:\n" + "\n".join(problems))
-    remove(objects, deployment, dry_run)
-    say("the kinds and all resources stay; make uninstall takes them away")
-
-
-def _scope(deployment: Object) -> frozenset[str]:
-    """What the operator in the cluster watches, or would by the overlay."""
-    name = name_of(deployment)
-    live = get("deployment", name.name, "--namespace", name.namespace)
-    return cluster.watched(live[0] if live else deployment)
 
 
 def stop(deployment: Object, dry_run: bool) -> None:

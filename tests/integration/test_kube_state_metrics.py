@@ -132,15 +132,16 @@ def _sorted(series: str) -> str:
 
 
 @pytest.fixture
-def reader(kubectl, namespace, tmp_path) -> Iterator[Reader]:
+def start(kubectl, namespace, tmp_path) -> Iterator[Callable[[str, list[Right]], Reader]]:
+    """Starts kube-state-metrics with some rights, under the name of a ServiceAccount."""
     program = programs.path_of(programs.KUBE_STATE_METRICS)
     accounts = Accounts(kubectl, testbed.connect().kubeconfig, namespace, tmp_path)
-    with contextlib.ExitStack() as stack:
-        stack.callback(accounts.close)
-        accounts.create({"reader": rights(ROLE)})
-        kubeconfig = accounts.kubeconfig("reader", Right("nspro.example.com", "nspros", "watch"))
+
+    def begin(name: str, held: list[Right]) -> Reader:
+        accounts.create({name: held})
+        kubeconfig = accounts.kubeconfig(name, held[-1])
         port, own_port = _free_ports(2)
-        log = stack.enter_context((tmp_path / "log").open("wb"))
+        log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
         process = subprocess.Popen(
             [
                 *(str(program), f"--kubeconfig={kubeconfig}", "--custom-resource-state-only"),
@@ -152,7 +153,16 @@ def reader(kubectl, namespace, tmp_path) -> Iterator[Reader]:
         )
         stack.callback(process.wait, 30)
         stack.callback(process.terminate)
-        yield Reader(port, namespace, tmp_path / "log")
+        return Reader(port, namespace, tmp_path / f"{name}.log")
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(accounts.close)
+        yield begin
+
+
+@pytest.fixture
+def reader(start) -> Reader:
+    return start("reader", rights(ROLE))
 
 
 def _free_ports(count: int) -> list[int]:
@@ -204,3 +214,27 @@ def test_every_metric_of_the_configuration_is_expected_above():
     names = {f"{entry['metricNamePrefix']}_{metric['name']}" for entry in resources for metric in entry["metrics"]}
     shown = {name.split("{")[0] for name in EXPECTED}
     assert {name for name in names if not name.endswith("created_timestamp_seconds")} == shown
+
+
+def test_without_the_rights_to_a_kind_it_has_no_series(kubectl, namespace, start):
+    create(kubectl, namespace, "Update", "web")
+    create(kubectl, namespace, "Start", "web")
+    create(kubectl, namespace, "Nspro", "team", {"nssize": "small"})
+    everything = {"kubesteward_update", "kubesteward_start", "kubesteward_nspro"}
+    lost = {
+        "updates": {"kubesteward_update"},
+        "starts": {"kubesteward_start"},
+        "nspros": {"kubesteward_nspro"},
+        "customresourcedefinitions": everything,
+    }
+    assert {right.resource for right in rights(ROLE)} == set(lost)
+    readers = {name: start(name, [right for right in rights(ROLE) if right.resource != name]) for name in lost}
+    for name, missing in lost.items():
+        found = readers[name].wait(lambda found, left=everything - missing: left <= _kinds(found))
+        assert _kinds(found) == everything - missing, name
+    # the one that finds no kind did ask
+    assert "Resource=customresourcedefinitions" in readers["customresourcedefinitions"].log.read_text()
+
+
+def _kinds(found: dict[str, float]) -> set[str]:
+    return {"_".join(name.split("_")[:2]) for name in found}

@@ -13,9 +13,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from integration.operator_passes import extra_vars
-from integration.passes import ROOT
+from integration.nspro_story import nspro
+from integration.operator_passes import Operator, extra_vars
+from integration.passes import ROOT, Shop
 
+import testbed
 from hack import cluster
 
 RUN_SECONDS = 120
@@ -88,3 +90,15 @@ def test_settings_that_are_no_mapping_end_a_pass_before_it_begins(tmp_path, argu
     assert done.returncode != 0
     assert "settings.yml" in done.stdout
     assert "TOLD" not in done.stdout
+
+
+def test_names_that_the_administrator_reserves_are_reserved_beside_the_operators_own(
+    kubectl, namespace, tmp_path, crds
+):
+    shop = Shop(testbed.connect(), kubectl, namespace)
+    names = ["kubesteward-system", f"held-{namespace}"]
+    with Operator(shop, tmp_path, settings={"nspro_reserved": ["held-*"]}) as operator:
+        for name in names:
+            shop.apply(nspro(namespace, name))
+            operator.pass_of("Nspro", name)
+    assert [shop.get("nspro", name)["status"]["phase"] for name in names] == ["Reserved", "Reserved"]

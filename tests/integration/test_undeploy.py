@@ -160,6 +160,17 @@ def test_undeploy_lets_everything_go_and_deletes_nothing(installed, life, monkey
 def test_undeploy_can_keep_digests_and_namespaces(installed, life, capsys):
     life.begin()
     before = life.images()
+    # of what is not installed, or is by another overlay, nothing is let go
+    assert installed.undeploy() == 0
+    assert "is not installed" in capsys.readouterr().out
+    assert installed.deploy(manager_image()) == 0
+    installed.kubectl("set", "env", f"deployment/{installed.name}", "-n", installed.namespace, "WATCH_NAMESPACE=other")
+    assert installed.undeploy() == 1
+    assert "watches other, which this overlay does not say" in capsys.readouterr().err
+    assert (life.images(), life.followed(), life.finalizers()) == (before, [True, True], FINALIZERS)
+    installed.kubectl(
+        "set", "env", f"deployment/{installed.name}", "-n", installed.namespace, f"WATCH_NAMESPACE={life.namespace}"
+    )
     assert installed.undeploy("--keep", "digests", "--keep", "namespaces") == 0
     assert life.images() == before
     assert life.followed() == [True, True]

@@ -86,7 +86,8 @@ def test_tmp_alone_can_be_written_to_and_cannot_fill_the_node(pod, manager):
     assert mounts.keys() == {"/tmp", "/etc/kubesteward"}
     assert mounts["/etc/kubesteward"]["readOnly"] is True
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    assert volumes[mounts["/tmp"]["name"]]["emptyDir"]["sizeLimit"] == "512Mi"
+    # how much, test_manager_resources says
+    assert volumes[mounts["/tmp"]["name"]]["emptyDir"]["sizeLimit"]
 
 
 def test_probes_ask_the_port_that_the_operator_opens(manager):

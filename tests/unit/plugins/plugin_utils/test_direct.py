@@ -16,9 +16,9 @@ import pytest
 from ansible import constants
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from monitoring.fake_operator import FakeOperator
 
 from ansible_collections.kubesteward.core.plugins.plugin_utils import direct
-from ansible_collections.kubesteward.core.tests.unit.plugins.plugin_utils.fake_operator import FakeOperator
 
 ROOT = Path(__file__).parents[4]
 MODULE = "kubesteward.core.registry_digest"

@@ -13,10 +13,10 @@ import threading
 import time
 
 import pytest
+from monitoring.fake_operator import FakeOperator
 
 from ansible_collections.kubesteward.core.plugins.plugin_utils import posting
 from ansible_collections.kubesteward.core.plugins.plugin_utils.counters import COUNTERS
-from ansible_collections.kubesteward.core.tests.unit.plugins.plugin_utils.fake_operator import FakeOperator
 
 KNOWN = {"a_total": "First.", "b_total": "Second."}
 
