@@ -66,13 +66,17 @@ def _against(who: str, theirs: str, least: float) -> Measure:
     return Measure(name, "registry", kind="ratio", of="registry_1000", against=theirs, limit=limit)
 
 
-def _operator(name: str, peak: float, rounds: int = 0) -> tuple[Measure, ...]:
-    """Passes as the operator makes them, with what they need; `peak` is the most MB that they may."""
+def _operator(name: str, peak: float, tmp: float, rounds: int = 0) -> tuple[Measure, ...]:
+    """Passes as the operator makes them; `peak` and `tmp` are the most MB that they may take of memory and of /tmp.
+
+    The limits of config/manager follow from these bounds.
+    """
+    memory, folder = Limit("value", peak), Limit("value", tmp)
     return (
         Measure(name, "operator", rounds=rounds),
-        Measure(f"{name}_peak_mb", "operator", kind="memory", beside=name, limit=Limit("value", peak), rounds=rounds),
+        Measure(f"{name}_peak_mb", "operator", kind="memory", beside=name, limit=memory, rounds=rounds),
         Measure(f"{name}_cpu_s", "operator", beside=name, rounds=rounds),
-        Measure(f"{name}_tmp_mb", "operator", kind="memory", beside=name, rounds=rounds),
+        Measure(f"{name}_tmp_mb", "operator", kind="memory", beside=name, limit=folder, rounds=rounds),
     )
 
 
@@ -136,11 +140,11 @@ MEASURES = (
         against="ns_10_create_k8s_module",
         limit=Limit("ratio", 0.1),
     ),
-    *_operator("operator_pass", 200.0),
-    *_operator("operator_pass_500", 200.0),
-    *_operator("operator_start", 200.0),
-    *_operator("operator_nspro", 200.0),
-    *_operator("operator_100_updates", 1000.0, rounds=1),
+    *_operator("operator_pass", peak=120.0, tmp=0.7),
+    *_operator("operator_pass_500", peak=170.0, tmp=6.0),
+    *_operator("operator_start", peak=120.0, tmp=0.7),
+    *_operator("operator_nspro", peak=120.0, tmp=0.7),
+    *_operator("operator_100_updates", peak=450.0, tmp=70.0, rounds=1),
     Measure("operator_100_updates_per_minute", "operator", kind="pace", beside="operator_100_updates", rounds=1),
 )
 

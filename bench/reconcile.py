@@ -26,17 +26,19 @@ Object = dict[str, t.Any]
 BIN = Path(sys.executable).parent
 #: what the operator takes for the failure of a pass
 FAILED = ("runner_on_failed", "runner_on_unreachable")
+METRICS = "KUBESTEWARD_METRICS_URL"
 INVENTORY = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}"
 
 
 class Events:
-    """Receives what passes tell, over a socket, as the operator does.
+    """Receives what passes tell, as the operator does: events over a socket, counters by HTTP.
 
-    :ivar told: events by pass
+    :ivar told: events by pass, and counters as `metrics`
+    :ivar metrics: URL for the counters, while they are received
     """
 
     def __init__(self, socket: Path) -> None:
-        self.socket = socket
+        self.socket, self.metrics = socket, ""
         self.told: dict[str, list[Object]] = {}
 
     @contextlib.contextmanager
@@ -59,14 +61,25 @@ class Events:
         class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             daemon_threads = True
 
-        with Server(str(self.socket), Handler) as server:
-            thread = threading.Thread(target=server.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                server.shutdown()
-                thread.join()
+        with (
+            Server(str(self.socket), Handler) as events,
+            http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as counters,
+            _served(events),
+            _served(counters),
+        ):
+            self.metrics = f"http://127.0.0.1:{counters.server_port}/metrics"
+            yield
+
+
+@contextlib.contextmanager
+def _served(server: socketserver.BaseServer) -> t.Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 def shortcoming(events: t.Iterable[Object], unchanged: bool) -> str:
@@ -103,6 +116,8 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", Events(self.top / "events"))
+        # once: a file that is being written is read as an empty one
+        (self.top / "settings.json").write_text(json.dumps(self.settings))
 
     def folder(self, resource: Object) -> Path:
         """Of a resource, the same in every pass."""
@@ -151,7 +166,6 @@ class Reconciler:
             "env/cmdline": f"--extra-vars @{self.top / 'settings.json'}",
             "inventory/hosts": INVENTORY,
         }
-        (self.top / "settings.json").write_text(json.dumps(self.settings))
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
@@ -166,6 +180,8 @@ class Reconciler:
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         }
         given = {name: value for name, value in variables(self.container).items() if name.startswith("ANSIBLE_")}
+        if METRICS in variables(self.container):
+            given[METRICS] = self.events.metrics
         return {**environment(self.bed), **own, **given}
 
 

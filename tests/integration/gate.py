@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import collections
 import contextlib
 import http.server
 import json
@@ -92,6 +93,10 @@ class Gate:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def asked(self) -> dict[str, int]:
+        """Requests by verb and resource, since `seen` was cleared."""
+        return dict(collections.Counter(request.kind for request in self.seen))
 
     def before(self, matches: Callable[[Request], bool], act: Callable[[], None], spared: int = 0) -> None:
         """Act once, before a request that matches is forwarded."""

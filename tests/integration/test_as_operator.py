@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import collections
 import json
 import typing as t
 import uuid
@@ -54,11 +53,6 @@ def test_a_push_is_rolled_by_two_reconciles_as_the_operator_makes_them(shop, ope
     assert shop.verdicts() == {"sample-sample": "current/digest_equal"}
 
 
-def asked(operator: Operator) -> dict[str, int]:
-    """Requests to the API server by verb and resource."""
-    return dict(collections.Counter(request.kind for request in operator.gate.seen))
-
-
 def _image_of(deployment: dict[str, t.Any]) -> str:
     return deployment["spec"]["template"]["spec"]["containers"][0]["image"]
 
@@ -75,10 +69,10 @@ def test_an_unchanged_pass_writes_nothing(shop, operator):
     operator.gate.seen.clear()
     assert changed(operator.pass_of("Update")) == 0
     workload = {"GET deployments": 1, "LIST replicasets": 1, "LIST pods": 1}
-    assert asked(operator) == {"GET updates": 1, "LIST starts": 1, **workload}
+    assert operator.gate.asked() == {"GET updates": 1, "LIST starts": 1, **workload}
     operator.gate.seen.clear()
     assert changed(operator.pass_of("Start")) == 0
-    assert asked(operator) == {"LIST starts": 1, **workload, "PATCH deployments dry run": 1}
+    assert operator.gate.asked() == {"LIST starts": 1, **workload, "PATCH deployments dry run": 1}
     assert writes(audit.since(mark, namespace=shop.namespace)) == []
 
 

@@ -261,7 +261,15 @@ def test_the_operator_provides_repairs_and_cleans_up_with_just_its_rights(operat
     assert kinds == {"Running", "Ready", "QuotaApplied", "NetworkPolicyApplied", "ShrinkBlocked", "Conflict"}
     # the second pass sees what is used; the third has nothing to do
     operator.reconcile("Nspro", team.name)
+    operator.gate.seen.clear()
     assert changed(operator.reconcile("Nspro", team.name)) == 0
+    lists = ["resourcequotas", "limitranges", "networkpolicies", "rolebindings"]
+    lists += ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    assert operator.gate.asked() == {
+        "GET nspros": 1,
+        "GET namespaces": 1,
+        **{f"LIST {name}": 1 for name in lists},
+    }
     team.kubectl("label", "namespace", team.name, "size-")
     operator.reconcile("Nspro", team.name)
     assert team.itself()["metadata"]["labels"]["size"] == "large"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import urllib.request
 
 import pytest
 
@@ -76,4 +77,6 @@ def test_events_are_told_by_pass(tmp_path):
             connection.request("POST", f"/{name}/", json.dumps({"event": name}))
             assert connection.getresponse().status == 204
             connection.close()
+        urllib.request.urlopen(events.metrics, json.dumps({"name": "rolls"}).encode(), timeout=10).close()
+    assert events.told.pop("metrics") == [{"name": "rolls"}]
     assert events.told == {"one": [{"event": "one"}] * 2, "two": [{"event": "two"}]}
