@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
 from integration.nspro_story import nspro
@@ -70,3 +72,31 @@ def test_annotations_that_would_stop_the_operator_are_refused(shop, policy):
             assert accepted.returncode == 0, accepted.stderr
     # without annotations, and without a spec, as before
     shop.apply(shop.update("plain"))
+
+
+def test_nor_does_what_is_being_deleted_take_them_and_it_is_let_go(shop, request):
+    """A Nspro has passes until its finalizer is gone; one that said so before there was the policy may go, too."""
+
+    def patch(name, *operations):
+        command = ("patch", "nspro", name, "-n", shop.namespace, "--type=json", "-p", json.dumps(operations))
+        return shop.kubectl(*command, check=False)
+
+    def annotate(name, value):
+        return patch(name, {"op": "add", "path": "/metadata/annotations", "value": {PREFIX + "verbosity": value}})
+
+    create = ("create", "-n", shop.namespace, "-f", "-")
+    for name, value in (("old", "9"), ("team", "3")):
+        held = nspro(shop.namespace, name)
+        held["metadata"] |= {"finalizers": ["example.com/held"], "annotations": {PREFIX + "verbosity": value}}
+        # another test may have the policy for the whole cluster just now
+        assert until(lambda held=held: shop.kubectl(*create, stdin=held, check=False).returncode == 0, 120), name
+    try:
+        request.getfixturevalue("policy")
+        # the API server learns of a policy a moment after it is stored
+        assert until(lambda: annotate("team", "9").returncode, 30)
+        shop.kubectl("delete", "nspro", "old", "team", "-n", shop.namespace, "--wait=false")
+        assert f"the annotation {PREFIX}verbosity is to be" in annotate("team", "9").stderr
+        assert annotate("team", "2").returncode == 0
+    finally:
+        gone = [patch(name, {"op": "remove", "path": "/metadata/finalizers"}) for name in ("old", "team")]
+    assert [done.returncode for done in gone] == [0, 0], gone
