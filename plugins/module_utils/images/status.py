@@ -262,8 +262,9 @@ def _stale_since(before: Status, images: list[dict[str, t.Any]], now: str) -> st
     """
     listed = before.get("images") or ()
     known = {(x["workload"], x["container"]): x.get("staleSince") for x in listed}
-    # of what a full status had no room for only the oldest time is known
-    unlisted = before.get("staleSince") if sum((before.get("counts") or {}).values()) > len(listed) else None
+    # of what a full status had no room for only the oldest time is known; what was current goes first, and had none
+    counted, kept = before.get("counts") or {}, sum(x["verdict"] != CURRENT for x in listed)
+    unlisted = before.get("staleSince") if counted.get(STALE, 0) + counted.get(UNKNOWN, 0) > kept else None
     for image in images:
         last = known.get((image["workload"], image["container"]), unlisted)
         since = last or now if image["verdict"] == STALE else last if image["verdict"] == UNKNOWN else None

@@ -86,6 +86,13 @@ def test_what_a_full_status_leaves_out_keeps_the_oldest_time(monkeypatch):
     assert after["staleSince"] == T1
 
 
+def test_what_was_current_and_left_out_is_stale_since_now(monkeypatch):
+    monkeypatch.setattr(status, "IMAGES_BYTES", 700)
+    before = told((T1, [HELD, CURRENT, CURRENT]))
+    assert [image["verdict"] for image in before["images"]] == ["stale"]
+    assert times(following(CURRENT, HELD, CURRENT, before=before, rolled=[], now=T2)) == [T2]
+
+
 @pytest.mark.parametrize("spec", [{"suspend": True}, {"dryRun": True}])
 def test_a_pass_of_a_held_update_writes_the_time_and_the_next_one_nothing(spec):
     cluster = cluster_of("a", **spec)
