@@ -108,6 +108,7 @@ build: $(STAMP) ## build the collection into dist/
 
 image: build ## build the operator's image with docker, podman or buildah
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
+	@command -v $(firstword $(CONTAINER_TOOL)) >/dev/null || { echo "There is no $(firstword $(CONTAINER_TOOL)) on PATH, which CONTAINER_TOOL names." >&2; exit 1; }
 	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
 	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
 
@@ -115,6 +116,7 @@ bundle: $(STAMP) ## write bundle/ and bundle.Dockerfile, which OLM installs the 
 	@$(BIN)/python -m hack.bundle --image $(IMG)
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
+	@command -v kubectl >/dev/null || { echo "There is no kubectl on PATH; install it, and point KUBECONFIG to the cluster." >&2; exit 1; }
 	kubectl apply --server-side -k config/crd
 
 uninstall: $(STAMP) ## take the CRDs, and every resource of theirs, out of it; CONFIRM=yes, KEEP=deployments
