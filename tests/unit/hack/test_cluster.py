@@ -64,6 +64,18 @@ def test_a_program_that_is_missing_is_named(pytestconfig, tmp_path, target, mess
     assert message in done.stderr
 
 
+def test_an_operator_on_this_machine_opens_no_port_to_others_and_takes_more_flags(pytestconfig):
+    variables = [f"ANSIBLE_OPERATOR={shutil.which('echo')}", "RUN_FLAGS=--ansible-args='-e @/a b.yml'"]
+    command = ["make", "--silent", "-o", ".cache/setup.stamp", "run", *variables]
+    done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, timeout=60, check=True)
+    flags = done.stdout.split()
+    assert {flag for flag in flags if "bind-address" in flag} == {
+        "--metrics-bind-address=127.0.0.1:8443",
+        "--health-probe-bind-address=127.0.0.1:6789",
+    }
+    assert done.stdout.strip().endswith("--ansible-args=-e @/a b.yml")
+
+
 def test_what_is_in_no_namespace_stays_so_in_an_overlay_with_one(tmp_path):
     folders = [os.path.relpath(cluster.ROOT / folder, tmp_path) for folder in ("config/admission", "config/manager")]
     (tmp_path / "kustomization.yaml").write_text(f"namespace: other\nresources: {folders}\n")
