@@ -4,7 +4,7 @@ ARG BASE_IMAGE=quay.io/operator-framework/ansible-operator:v1.42.3
 # A stage of its own, so that nothing of what installs stays in the image.
 FROM ${BASE_IMAGE} AS packages
 # For a package index of yours, if the base image should lack a package.
-ARG PIP_INDEX_URL
+ARG PIP_INDEX_URL=
 USER root
 COPY requirements.txt /tmp/build/
 COPY image/packages.py image/requirements.txt /tmp/build/image/

@@ -59,7 +59,7 @@ STEPS = (
     Step("unit", "unit", 900),
     Step("compat", "compat", 1800),
     Step("testbed", "testbed-up", 2700),
-    Step("integration", "integration", 1800, needs="testbed"),
+    Step("integration", "integration", 3600, needs="testbed"),
     Step("molecule", "molecule", 1800, needs="testbed"),
 )
 

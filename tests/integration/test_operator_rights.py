@@ -26,7 +26,7 @@ ROLES = {
     "metrics-auth": ([], rights("metrics_auth_role.yaml")),
 }
 REQUESTS = {
-    what: [Right(group, resource, verb) for verb, resource, group in requests]
+    what: [Right(group, resource, verb, *name) for verb, resource, group, *name in requests]
     for what, requests in yaml.safe_load(Path(__file__).with_name("operator_requests.yml").read_text()).items()
 }
 SINGLE = [(what, number) for what, (_job, own) in ROLES.items() for number in range(len(own))]

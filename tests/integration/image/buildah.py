@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images by buildah in a storage of its own, and commands inside of them; needs neither overlay nor user namespaces."""
+"""Images by buildah in a storage of its own, and commands inside of them: no user namespaces, no daemon needed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ exec chroot --userspec="$user" "$root" /bin/sh -c 'cd "$0" && exec "$@"' "$home"
 
 @dataclass(frozen=True)
 class Buildah:
-    """A storage below `folder`, removed with it."""
+    """A storage below `folder`, removed with it, kept by `driver`."""
 
     folder: Path
+    driver: str = "vfs"
 
     @property
     def command(self) -> list[str]:
         places = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run")]
-        return ["buildah", *places, "--storage-driver", "vfs"]
+        return ["buildah", *places, "--storage-driver", self.driver]
 
     def __call__(self, *arguments: str, seconds: int = BUILD_SECONDS) -> str:
         """What the command prints on stdout."""
@@ -53,6 +54,16 @@ class Buildah:
     def mounted(self, image: str) -> Path:
         """The root file system of a new working container."""
         return Path(self("mount", self("from", "--pull=never", image)))
+
+
+def in_folder(folder: Path) -> Buildah:
+    """With overlay where this file system can be one, else by copies, which take minutes on a busy disk."""
+    fast = Buildah(folder / "overlay", "overlay")
+    try:
+        fast("info", seconds=SECONDS)
+    except RuntimeError:
+        return Buildah(folder / "copies")
+    return fast
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,13 @@ class Inside:
             wrapped = ["unshare", "--mount", "--propagation=private", "/bin/sh", "-c", INSIDE, "inside"]
             arguments = [str(self.root), str(place), mode, user, self.home, *command]
             return run([*wrapped, *arguments], SECONDS, {**self.environment, **environment}, check=check)
+
+
+def opened(buildah: Buildah, image: str) -> Inside:
+    """A new working container of the image, to run commands in and to look at its files."""
+    config = buildah.inspect(image)["OCIv1"]["config"]
+    environment = dict(entry.split("=", 1) for entry in config["Env"])
+    return Inside(buildah.mounted(image), environment, config["WorkingDir"])
 
 
 def run(

@@ -9,12 +9,11 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from integration.image import standin
+from integration.image.buildah import BUILD_SECONDS, Buildah, Inside, in_folder, opened, run
 
-from ansible_collections.kubesteward.core.tests.integration.image import standin
-from ansible_collections.kubesteward.core.tests.integration.image.buildah import BUILD_SECONDS, Buildah, Inside, run
 from testbed import packages, settings
 
 BASE = "localhost/stand-in/ansible-operator:v1"
@@ -27,8 +26,10 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
     missing = [package for program, package in PROGRAMS.items() if packages.find(program) is None]
     if missing:
         packages.install(missing)
-    program = Buildah(tmp_path_factory.mktemp("buildah"))
+    program = in_folder(tmp_path_factory.mktemp("buildah"))
     yield program
+    # what working containers have mounted goes with them
+    program("rm", "--all")
     shutil.rmtree(program.folder)
 
 
@@ -73,10 +74,3 @@ def image(make_image: Make, base: str) -> str:
 @pytest.fixture(scope="session")
 def inside(buildah: Buildah, image: str) -> Inside:
     return opened(buildah, image)
-
-
-def opened(buildah: Buildah, image: str) -> Inside:
-    """A working container of the image, to run commands in and to look at its files."""
-    config = buildah.inspect(image)["OCIv1"]["config"]
-    environment = dict(entry.split("=", 1) for entry in config["Env"])
-    return Inside(Path(buildah.mounted(image)), environment, config["WorkingDir"])

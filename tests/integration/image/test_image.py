@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from integration.image import standin
+from integration.image.buildah import opened
 
 import testbed
-from ansible_collections.kubesteward.core.tests.integration.image import standin
-from ansible_collections.kubesteward.core.tests.integration.image.conftest import opened
 
-COLLECTION = "usr/share/ansible/collections/ansible_collections/kubesteward/core"
 ADDED = re.compile(r"(licenses|opt/ansible|usr/share/ansible/collections)(/|$)|usr/share/ansible$")
 BYTECODE = re.compile(r"usr/(local/)?lib/.*/__pycache__(/.*\.pyc)?$")
 # what OpenShift gives a Pod: a user without a name, in group 0

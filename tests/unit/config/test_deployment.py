@@ -98,10 +98,12 @@ def test_probes_ask_the_port_that_the_operator_opens(manager):
         assert manager[probe]["httpGet"] == {"path": path, "port": "health"}
 
 
-def test_one_of_several_works_and_metrics_ask_who_reads_them(objects, deployment, manager):
+def test_one_of_several_works_and_metrics_ask_who_reads_them(root, objects, deployment, manager):
     given = flags(manager)
     assert given.keys() >= {"leader-elect", "leader-election-id", "metrics-secure", "metrics-require-rbac"}
-    assert given["leader-election-id"]
+    role = yaml.safe_load((root / "config/rbac/leader_election_role.yaml").read_text())
+    named = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
+    assert named == [[given["leader-election-id"]]]
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     (port,) = of(objects, "Service")["kubesteward-metrics"]["spec"]["ports"]
     assert (port["name"], port["targetPort"]) == ("https", "https")
