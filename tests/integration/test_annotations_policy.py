@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import yaml
 from integration.nspro_story import nspro
@@ -70,3 +72,29 @@ def test_annotations_that_would_stop_the_operator_are_refused(shop, policy):
             assert accepted.returncode == 0, accepted.stderr
     # without annotations, and without a spec, as before
     shop.apply(shop.update("plain"))
+
+
+@pytest.fixture
+def going(kubectl, shop) -> tuple[str, ...]:
+    """A Nspro that is being deleted, with an annotation from before there was a policy."""
+    asked = nspro(shop.namespace, f"team-of-{shop.namespace}")
+    asked["metadata"] |= {"finalizers": ["example.com/other"], "annotations": {PREFIX + "reconcile-period": "9s"}}
+    shop.apply(asked)
+    where = ("nspro", asked["metadata"]["name"], "-n", shop.namespace)
+    kubectl("delete", *where, "--wait=false")
+    return where
+
+
+def test_what_is_being_deleted_says_nothing_new_and_is_let_go(kubectl, going, policy):
+    """The operator runs the clean-up of a Nspro with its annotations, so its author could stop it until the end."""
+
+    values = itertools.count(9)
+
+    def refused() -> bool:
+        # each time another one, since what was stored before the policy counts is nothing new
+        done = kubectl("annotate", *going, "--overwrite", f"{PREFIX}verbosity={next(values)}", check=False)
+        return "is to be 0, 1, 2 or 3" in done.stderr
+
+    assert until(refused, 30)
+    kubectl("patch", *going, "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
+    assert kubectl("get", *going, "--ignore-not-found").stdout == ""
