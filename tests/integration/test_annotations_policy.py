@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import itertools
+import json
 
 import pytest
 import yaml
@@ -74,27 +74,29 @@ def test_annotations_that_would_stop_the_operator_are_refused(shop, policy):
     shop.apply(shop.update("plain"))
 
 
-@pytest.fixture
-def going(kubectl, shop) -> tuple[str, ...]:
-    """A Nspro that is being deleted, with an annotation from before there was a policy."""
-    asked = nspro(shop.namespace, f"team-of-{shop.namespace}")
-    asked["metadata"] |= {"finalizers": ["example.com/other"], "annotations": {PREFIX + "reconcile-period": "9s"}}
-    shop.apply(asked)
-    where = ("nspro", asked["metadata"]["name"], "-n", shop.namespace)
-    kubectl("delete", *where, "--wait=false")
-    return where
+def test_nor_does_what_is_being_deleted_take_them_and_it_is_let_go(shop, request):
+    """A Nspro has passes until its finalizer is gone; one that said so before there was the policy may go, too."""
 
+    def patch(name, *operations):
+        command = ("patch", "nspro", name, "-n", shop.namespace, "--type=json", "-p", json.dumps(operations))
+        return shop.kubectl(*command, check=False)
 
-def test_what_is_being_deleted_says_nothing_new_and_is_let_go(kubectl, going, policy):
-    """The operator runs the clean-up of a Nspro with its annotations, so its author could stop it until the end."""
+    def annotate(name, value):
+        return patch(name, {"op": "add", "path": "/metadata/annotations", "value": {PREFIX + "verbosity": value}})
 
-    values = itertools.count(9)
-
-    def refused() -> bool:
-        # each time another one, since what was stored before the policy counts is nothing new
-        done = kubectl("annotate", *going, "--overwrite", f"{PREFIX}verbosity={next(values)}", check=False)
-        return "is to be 0, 1, 2 or 3" in done.stderr
-
-    assert until(refused, 30)
-    kubectl("patch", *going, "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
-    assert kubectl("get", *going, "--ignore-not-found").stdout == ""
+    create = ("create", "-n", shop.namespace, "-f", "-")
+    for name, value in (("old", "9"), ("team", "3")):
+        held = nspro(shop.namespace, name)
+        held["metadata"] |= {"finalizers": ["example.com/held"], "annotations": {PREFIX + "verbosity": value}}
+        # another test may have the policy for the whole cluster just now
+        assert until(lambda held=held: shop.kubectl(*create, stdin=held, check=False).returncode == 0, 120), name
+    try:
+        request.getfixturevalue("policy")
+        # the API server learns of a policy a moment after it is stored
+        assert until(lambda: annotate("team", "9").returncode, 30)
+        shop.kubectl("delete", "nspro", "old", "team", "-n", shop.namespace, "--wait=false")
+        assert f"the annotation {PREFIX}verbosity is to be" in annotate("team", "9").stderr
+        assert annotate("team", "2").returncode == 0
+    finally:
+        gone = [patch(name, {"op": "remove", "path": "/metadata/finalizers"}) for name in ("old", "team")]
+    assert [done.returncode for done in gone] == [0, 0], gone
