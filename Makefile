@@ -14,6 +14,8 @@ FORCE ?=
 KEEP ?=
 CONFIRM ?=
 comma := ,
+# More options for ansible-operator in `make run`, e.g. --ansible-args='-e @/etc/steward/settings.yml'
+RUN_FLAGS ?=
 ANSIBLE_OPERATOR ?= $(shell command -v ansible-operator 2>/dev/null)
 
 BIN := .venv/bin
@@ -41,7 +43,7 @@ $(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
-lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, kustomize
+lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, antsibull-changelog, kustomize
 
 lint-python: $(STAMP)
 	$(BIN)/ruff check .
@@ -97,17 +99,18 @@ testbed-down: $(STAMP) ## stop just what testbed-up started
 testbed-status: $(STAMP) ## say what runs, and how to reach it
 	@$(TESTBED) status
 
-run: $(STAMP) ## run ansible-operator on this machine against the cluster of your KUBECONFIG
+run: $(STAMP) ## run ansible-operator on this machine against the cluster of your KUBECONFIG; WATCH_NAMESPACE=name,...
 	@test -n "$(ANSIBLE_OPERATOR)" || { echo "ansible-operator is not on PATH. Take the file for this machine from the releases of \
 	operator-framework/ansible-operator-plugins (v1.42.3), make it executable, then: make run ANSIBLE_OPERATOR=./ansible-operator" >&2; exit 1; }
-	$(ANSIBLE_OPERATOR) run --watches-file=watches.yaml
+	$(ANSIBLE_OPERATOR) run --watches-file=watches.yaml --metrics-bind-address=127.0.0.1:8443 --health-probe-bind-address=127.0.0.1:6789 $(RUN_FLAGS)
 
 build: $(STAMP) ## build the collection into dist/
 	@rm -rf dist
 	$(BIN)/ansible-galaxy collection build --output-path dist
 
-image: build ## build the operator's image with docker, podman or buildah
+image: build ## build the operator's image with docker, podman or buildah: IMG=..., CONTAINER_TOOL=podman, BASE_IMAGE=...
 	@test -n "$(CONTAINER_TOOL)" || { echo "No docker, podman or buildah on PATH. Install one, or name it: make image CONTAINER_TOOL=..." >&2; exit 1; }
+	@command -v $(firstword $(CONTAINER_TOOL)) >/dev/null || { echo "There is no $(firstword $(CONTAINER_TOOL)) on PATH, which CONTAINER_TOOL names." >&2; exit 1; }
 	@arguments="$$($(BIN)/python hack/image.py '$(CONTAINER_TOOL)')" && set -x && \
 	$(CONTAINER_TOOL) build $$arguments --build-arg BASE_IMAGE=$(BASE_IMAGE) $(BUILD_FLAGS) --tag $(IMG) .
 
@@ -115,6 +118,7 @@ bundle: $(STAMP) ## write bundle/ and bundle.Dockerfile, which OLM installs the 
 	@$(BIN)/python -m hack.bundle --image $(IMG)
 
 install: ## put the CRDs into the cluster of your KUBECONFIG
+	@command -v kubectl >/dev/null || { echo "There is no kubectl on PATH; install it, and point KUBECONFIG to the cluster." >&2; exit 1; }
 	kubectl apply --server-side -k config/crd
 
 uninstall: $(STAMP) ## take the CRDs, and every resource of theirs, out of it; CONFIRM=yes, KEEP=deployments

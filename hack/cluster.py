@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import typing as t
 from pathlib import Path
@@ -30,6 +31,8 @@ CRDS = {
     "Update": "updates.install.sios.nginx.testing",
     "Nspro": "nspros.nspro.example.com",
 }
+#: what kubectl's library logs of each of its attempts, before kubectl says it once
+ATTEMPT = re.compile(r"^[EW]\d{4} \S+ +\d+ memcache\.go:.*\n?", re.MULTILINE)
 WORKLOADS = "deployments.apps,statefulsets.apps,daemonsets.apps,cronjobs.batch"
 
 
@@ -83,8 +86,16 @@ def kubectl(*arguments: str, stdin: t.Any = None, seconds: float = REQUEST_SECON
     """
     done = call(*arguments, stdin=stdin, seconds=seconds)
     if done.returncode:
-        raise StopError(f"kubectl {' '.join(arguments)} failed:\n{done.stderr.strip() or done.stdout.strip()}")
+        raise StopError(f"kubectl {' '.join(arguments)} failed:\n{words(done.stderr) or done.stdout.strip()}")
     return done.stdout
+
+
+def words(stderr: str) -> str:
+    """What kubectl says of a failure, once, and what to do where no cluster answers."""
+    text = ATTEMPT.sub("", stderr).strip() or stderr.strip()
+    unreachable = "connection to the server" in text or "Unable to connect to the server" in text
+    hint = "\nPoint KUBECONFIG to the cluster; without one kubectl asks localhost:8080." if unreachable else ""
+    return f"{text}{hint}"
 
 
 def get(*arguments: str) -> list[Object]:
@@ -102,7 +113,14 @@ def render(overlay: str) -> list[Object]:
     done = call("kustomize", overlay, seconds=RENDER_SECONDS)
     if done.returncode:
         raise StopError(f"{overlay} is no kustomization that kubectl can render:\n{done.stderr.strip()}")
-    return [item for item in yaml.safe_load_all(done.stdout) if item]
+    return [_as_it_is_stored(item) for item in yaml.safe_load_all(done.stdout) if item]
+
+
+def _as_it_is_stored(item: Object) -> Object:
+    # an overlay's `namespace:` is given to these, too, since kustomize does not know that they are in none
+    if item["apiVersion"].startswith("admissionregistration.k8s.io/"):
+        item["metadata"].pop("namespace", None)
+    return item
 
 
 def manager_in(objects: t.Iterable[Object]) -> Object:

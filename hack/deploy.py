@@ -76,7 +76,7 @@ def deploy(given: argparse.Namespace) -> None:
             "that is watched is named in config/single-namespace/watched/kustomization.yaml."
         )
     if given.dry_run:
-        rehearse(objects, there)
+        rehearse(objects, there, given.force)
         return
     apply(objects, given.force)
     wait(deployment, given.seconds)
@@ -140,16 +140,19 @@ def missing_namespaces(objects: t.Iterable[Object], there: t.Collection[str]) ->
     return sorted({name_of(item).namespace for item in objects} - made - set(there) - {""})
 
 
-def rehearse(objects: list[Object], there: t.Collection[str]) -> None:
-    """Ask the API server what it would say; what is in a namespace that is yet to be made it cannot."""
+def rehearse(objects: list[Object], there: t.Collection[str], force: bool) -> None:
+    """Ask the API server what it would say; what is in a namespace that is yet to be made it cannot.
+
+    :raises StopError: something would be refused
+    """
     askable = [item for item in objects if name_of(item).namespace in {"", *there}]
-    say(kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=as_list(askable)).rstrip())
+    apply(askable, force, dry_run=True)
     for item in objects:
         if item not in askable:
             say(f"{name_of(item)} would be created with its namespace")
 
 
-def apply(objects: list[Object], force: bool) -> None:
+def apply(objects: list[Object], force: bool, dry_run: bool = False) -> None:
     """Write everything, kinds first.
 
     :raises StopError: something was refused; what came before is there
@@ -158,15 +161,20 @@ def apply(objects: list[Object], force: bool) -> None:
     namespaces = [item for item in objects if item["kind"] == "Namespace"]
     settings = [item for item in objects if is_settings(item)]
     rest = [item for item in objects if item not in [*kinds, *namespaces, *settings]]
-    more = ["--force-conflicts"] if force else []
+    more = [*(["--force-conflicts"] if force else []), *(["--dry-run=server"] if dry_run else [])]
     _apply([*namespaces, *kinds], more)
-    for item in kinds:
-        name = f"crd/{item['metadata']['name']}"
-        if item["metadata"]["name"] in CRDS.values():
-            kubectl("wait", "--for=condition=Established", "--timeout=60s", name, seconds=60)
+    if not dry_run:
+        _wait_for(kinds)
     for item in settings:
         _apply_settings(item, more)
     _apply(rest, more)
+
+
+def _wait_for(kinds: t.Iterable[Object]) -> None:
+    for item in kinds:
+        name = item["metadata"]["name"]
+        if name in CRDS.values():
+            kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}", seconds=60)
 
 
 def _apply(objects: list[Object], more: t.Sequence[str]) -> None:

@@ -234,6 +234,8 @@ def remove(objects: t.Iterable[Object], deployment: Object, dry_run: bool) -> No
     if dry_run:
         for item in mine:
             say(f"{name_of(item)} would be deleted, if it is there")
+        for name in namespaces:
+            say(f"Namespace/{name} would be deleted, if nothing else is in it")
         return
     listed = {"apiVersion": "v1", "kind": "List", "items": [bare(item) for item in mine]}
     patience = f"--timeout={DELETE_SECONDS}s"

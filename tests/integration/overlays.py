@@ -52,12 +52,16 @@ class Installation:
             "metadata": {"name": "kubesteward-manager"},
             "spec": {"template": {"spec": {"terminationGracePeriodSeconds": 2, "containers": [watch]}}},
         }
+        labels = {"kubernetes.io/metadata.name": self.home}
+        # the policy is of the whole cluster, where other tests have resources that it would refuse
+        mine = [{"op": "add", "path": "/spec/matchResources", "value": {"namespaceSelector": {"matchLabels": labels}}}]
         self.write(
             resources=[os.path.relpath(ROOT / "config/default", self.folder)],
             namespace=self.namespace,
             nameSuffix=f"-{self.suffix}",
             patches=[
                 {"target": {"kind": "Deployment"}, "patch": yaml.safe_dump(deployment)},
+                {"target": {"kind": "ValidatingAdmissionPolicyBinding"}, "patch": yaml.safe_dump(mine)},
                 {"target": {"kind": "CustomResourceDefinition"}, "patch": CRD_PATCH},
             ],
         )

@@ -133,6 +133,31 @@ def settings(installed: Installation) -> Object:
     return yaml.safe_load(json.loads(text)["data"]["settings.yml"])
 
 
+def image_of(installed: Installation) -> str:
+    text = installed.kubectl("get", "deployment", installed.name, "-n", installed.namespace, "-o", "json").stdout
+    return json.loads(text)["spec"]["template"]["spec"]["containers"][0]["image"]
+
+
+def test_deploy_changes_settings_that_only_the_overlay_wrote_and_a_dry_run_says_so(installed, capsys):
+    image = manager_image()
+    assert installed.deploy(image) == 0
+    written = yaml.safe_load((installed.folder / "kustomization.yaml").read_text())
+    patch = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kubesteward-settings", "namespace": "kubesteward-system"},
+        "data": {"settings.yml": "update_timeout: 5\n"},
+    }
+    written["patches"].append({"patch": yaml.safe_dump(patch)})
+    installed.write(**written)
+    capsys.readouterr()
+    assert installed.deploy(image, "--dry-run") == 0
+    assert f"configmap/kubesteward-settings-{installed.suffix} serverside-applied" in capsys.readouterr().out
+    assert "update_timeout" not in settings(installed)
+    assert installed.deploy(image) == 0
+    assert settings(installed) == {"update_timeout": 5}
+
+
 def test_deploy_brings_it_up_keeps_what_the_administrator_wrote_and_says_why_it_is_not_ready(installed, capsys):
     assert installed.deploy(manager_image(), "--dry-run") == 0
     assert f"{installed.namespace}/Deployment/{installed.name} would be created" in capsys.readouterr().out
@@ -146,6 +171,8 @@ def test_deploy_brings_it_up_keeps_what_the_administrator_wrote_and_says_why_it_
     where = ["-n", installed.namespace, "--type=merge", "-p"]
     wanted = {"data": {"settings.yml": "update_allowed_registries: [registry.example.com]\n"}}
     installed.kubectl("patch", "configmap", f"kubesteward-settings-{installed.suffix}", *where, json.dumps(wanted))
+    assert installed.deploy(manager_image(), "--dry-run") == 0
+    assert "stays as somebody wrote it" in capsys.readouterr().out
     assert installed.deploy(manager_image(runs=False), "--seconds", "15") == 1
     told = capsys.readouterr()
     assert "stays as somebody wrote it" in told.out
@@ -166,7 +193,12 @@ def test_deploy_takes_nothing_from_others_unless_it_is_told_to(installed, capsys
     where = ["-n", installed.namespace]
     installed.kubectl("set", "image", f"deployment/{installed.name}", "manager=registry.example.com/other:1", *where)
     capsys.readouterr()
-    assert installed.deploy(image, "--seconds", "1") == 1
-    told = capsys.readouterr().err
-    assert "conflict" in told and "FORCE=yes" in told
+    # a dry run says what the real one does
+    for more in (["--dry-run"], ["--seconds", "1"]):
+        assert installed.deploy(image, *more) == 1
+        told = capsys.readouterr().err
+        assert "conflict" in told and "FORCE=yes" in told
+    assert installed.deploy(image, "--dry-run", "--force") == 0
+    assert image_of(installed) == "registry.example.com/other:1"
     assert installed.deploy(image, "--force") == 0
+    assert image_of(installed) == image

@@ -129,6 +129,7 @@ def test_undeploy_lets_everything_go_and_deletes_nothing(installed, life, monkey
     for text in (
         f"{life.namespace}/Deployment/web, {life.namespace}/Start/sample: would get their tags back",
         life.team,
+        f"Namespace/{installed.namespace} would be deleted, if nothing else is in it",
     ):
         assert text in told
     assert (installed.there(), life.versions()) == (everything, before)

@@ -87,10 +87,7 @@ def check(running: t.Sequence[t.Any], published: t.Sequence[t.Any]) -> None:
     :raises StewardError: the first entry that is not; its place is named
     """
     for number, container in enumerate(running):
-        where = f"running[{number}]"
-        problem = _problem(container, _CONTAINER, where) or _problem(
-            container, _given(container, _CONTAINER_TOO), where
-        )
+        problem = _container_problem(container, f"running[{number}]")
         if problem:
             raise StewardError(f"{problem}; give the containers that kubesteward.core.pod_image_id returned")
     for number, entry in enumerate(published):
