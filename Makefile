@@ -124,9 +124,10 @@ install: ## put the CRDs into the cluster of your KUBECONFIG
 uninstall: $(STAMP) ## take the CRDs, and every resource of theirs, out of it; CONFIRM=yes, KEEP=deployments
 	@$(BIN)/python -m hack.uninstall $(if $(filter yes,$(CONFIRM)),--confirm) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
 
-deploy: $(STAMP) ## install or upgrade the operator: IMG=..., OVERLAY=config/single-namespace, DRY_RUN=1, FORCE=yes
+deploy: $(STAMP) ## install or upgrade the operator: IMG=..., OVERLAY=config/single-namespace, DRY_RUN=1, FORCE=yes,settings
 	@$(BIN)/python -m hack.deploy --overlay "$(OVERLAY)" --seconds $(WAIT) $(if $(filter-out file,$(origin IMG)),--image "$(IMG)") \
-		$(if $(DRY_RUN),--dry-run) $(if $(filter yes,$(FORCE)),--force)
+		$(if $(DRY_RUN),--dry-run) $(if $(filter yes,$(subst $(comma), ,$(FORCE))),--force) \
+		$(if $(filter settings,$(subst $(comma), ,$(FORCE))),--force-settings)
 
 undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1, KEEP=digests,namespaces
 	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import re
 import subprocess
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -33,6 +36,12 @@ CRDS = {
 }
 #: what kubectl's library logs of each of its attempts, before kubectl says it once
 ATTEMPT = re.compile(r"^[EW]\d{4} \S+ +\d+ memcache\.go:.*\n?", re.MULTILINE)
+#: preferences of a person, a question before each deletion for example, are not for a program
+NO_PREFERENCES = {"KUBERC": "off", "KUBECTL_KUBERC": "false"}
+OF_OLM = (
+    "is the Operator Lifecycle Manager's, which would make it again: its Subscription and its ClusterServiceVersion "
+    "say what is installed. docs/operator.md says what to do before these are removed."
+)
 WORKLOADS = "deployments.apps,statefulsets.apps,daemonsets.apps,cronjobs.batch"
 
 
@@ -66,6 +75,7 @@ def call(*arguments: str, stdin: t.Any = None, seconds: float = REQUEST_SECONDS)
         return subprocess.run(
             ["kubectl", f"--request-timeout={REQUEST_SECONDS}s", *arguments],
             cwd=ROOT,
+            env={**os.environ, **NO_PREFERENCES},
             input=text,
             stdin=subprocess.DEVNULL if text is None else None,
             capture_output=True,
@@ -77,6 +87,31 @@ def call(*arguments: str, stdin: t.Any = None, seconds: float = REQUEST_SECONDS)
         raise StopError("There is no kubectl on PATH; install it, and point KUBECONFIG to the cluster.") from None
     except subprocess.TimeoutExpired as exc:
         raise StopError(f"kubectl {' '.join(arguments)} has no end after {exc.timeout:.0f} s.") from None
+
+
+@contextlib.contextmanager
+def pinned() -> t.Iterator[None]:
+    """Hold kubectl and playbooks to one cluster, the one of kubectl's context now.
+
+    Else kubernetes.core would take K8S_AUTH_... variables first, and the cluster that it runs in before KUBECONFIG; and
+    somebody may switch the context of the file meanwhile.
+    """
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="kubesteward-") as folder:
+        # without a context kubectl, too, asks the cluster that it runs in
+        done = call("config", "view", "--raw", "--minify", "--flatten")
+        try:
+            for name in [name for name in before if name.startswith("K8S_AUTH_")]:
+                del os.environ[name]
+            if done.returncode == 0:
+                path = Path(folder, "kubeconfig")
+                # the folder is its owner's alone
+                path.write_text(done.stdout)
+                os.environ["KUBECONFIG"] = os.environ["K8S_AUTH_KUBECONFIG"] = str(path)
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def kubectl(*arguments: str, stdin: t.Any = None, seconds: float = REQUEST_SECONDS) -> str:
@@ -135,8 +170,42 @@ def manager_in(objects: t.Iterable[Object]) -> Object:
 
 
 def is_manager(item: Object) -> bool:
-    labels = item["spec"]["template"]["metadata"].get("labels") or {}
+    labels = (item["spec"]["template"].get("metadata") or {}).get("labels") or {}
     return MANAGER.items() <= labels.items()
+
+
+def unserved(objects: t.Iterable[Object]) -> list[Object]:
+    """Objects of kinds that the API server does not have.
+
+    :raises StopError: it does not say which it has
+    """
+    objects = list(objects)
+    kinds = {version: _kinds(version) for version in {item["apiVersion"] for item in objects}}
+    return [item for item in objects if item["kind"] not in kinds[item["apiVersion"]]]
+
+
+def _kinds(version: str) -> set[str]:
+    done = call("get", "--raw", f"/apis/{version}" if "/" in version else f"/api/{version}")
+    if done.returncode == 0:
+        return {item["kind"] for item in json.loads(done.stdout)["resources"]}
+    if "NotFound" in done.stderr:
+        return set()
+    raise StopError(f"The API server does not say which kinds of {version} it has:\n{done.stderr.strip()}")
+
+
+def is_of_olm(item: Object) -> bool:
+    """Whether the Operator Lifecycle Manager made it, and would make it again."""
+    owners = item["metadata"].get("ownerReferences") or ()
+    return any(owner["kind"] == "ClusterServiceVersion" for owner in owners)
+
+
+def managers() -> list[Object]:
+    """The Deployments of all operators in the cluster."""
+    return [item for item in get("deployments.apps", "--all-namespaces") if is_manager(item)]
+
+
+def scope_text(scope: t.Collection[str]) -> str:
+    return ", ".join(sorted(scope)) or "the whole cluster"
 
 
 def watched(deployment: Object) -> frozenset[str]:

@@ -16,6 +16,7 @@ import typing as t
 
 import yaml
 
+from hack import cluster
 from hack.cluster import (
     CRDS,
     IMAGE,
@@ -49,13 +50,15 @@ LOG_LINES, EVENT_LINES = 30, 12
 def main(arguments: t.Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--overlay", default="config/default", help="folder of a kustomization")
-    parser.add_argument("--image", default="", help="image of the operator instead of the overlay's")
+    parser.add_argument("--image", help="image of the operator instead of the overlay's")
     parser.add_argument("--dry-run", action="store_true", help="ask the API server, write nothing")
-    parser.add_argument("--force", action="store_true", help="take over fields that others set, settings among them")
+    parser.add_argument("--force", action="store_true", help="take over fields that others set, and what is watched")
+    parser.add_argument("--force-settings", action="store_true", help="write the overlay's settings over the cluster's")
     parser.add_argument("--seconds", type=int, default=READY_SECONDS, help="how long to wait for the Pod")
     given = parser.parse_args(arguments)
     try:
-        deploy(given)
+        with cluster.pinned():
+            deploy(given)
     except StopError as exc:
         print(f"deploy: {exc}", file=sys.stderr)
         return 1
@@ -63,23 +66,51 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
 
 
 def deploy(given: argparse.Namespace) -> None:
-    objects = with_image(render(given.overlay), given.image)
+    if given.image is not None and not given.image.strip():
+        raise StopError("The image has an empty name; nothing was applied. IMG=registry/name:tag names one.")
+    objects = with_image(render(given.overlay), given.image or "")
     deployment = manager_in(objects)
     problems = [problem for item in objects for problem in settings_problems(item)]
     if problems:
         raise StopError(f"The settings in {given.overlay} are wrong; nothing was applied.\n" + "\n".join(problems))
-    there = {item["metadata"]["name"] for item in get("namespaces")}
-    missing = missing_namespaces(objects, there)
-    if missing:
-        raise StopError(
-            f"There is no namespace {', '.join(missing)}; nothing was applied. Make it, or name another one: the one "
-            "that is watched is named in config/single-namespace/watched/kustomization.yaml."
-        )
+    namespaces = get("namespaces")
+    problems = [
+        *missing_namespaces(objects, [item["metadata"]["name"] for item in namespaces]),
+        *ending_namespaces(objects, namespaces),
+        *missing_kinds(objects, cluster.unserved(objects)),
+        *(other_scopes(deployment, live_one(deployment)) if not given.force else ()),
+    ]
+    if problems:
+        raise StopError("Nothing was applied.\n" + "\n".join(problems))
     if given.dry_run:
-        rehearse(objects, there, given.force)
+        rehearse(objects, {item["metadata"]["name"] for item in namespaces}, given)
         return
-    apply(objects, given.force)
+    apply(objects, given)
     wait(deployment, given.seconds)
+
+
+def live_one(deployment: Object) -> list[Object]:
+    """The Deployment as it is in the cluster, if it is there.
+
+    :raises StopError: it is not ours to change
+    """
+    name = name_of(deployment)
+    live = get("deployment", name.name, "--namespace", name.namespace)
+    if any(cluster.is_of_olm(item) for item in live):
+        raise StopError(f"Nothing was applied. {name} {cluster.OF_OLM}")
+    return live
+
+
+def other_scopes(deployment: Object, live: t.Iterable[Object]) -> list[str]:
+    """What would no longer be looked after, or be from now on, though nobody said so."""
+    wanted = cluster.watched(deployment)
+    return [
+        f"{name_of(item)} watches {cluster.scope_text(cluster.watched(item))}, and would watch "
+        f"{cluster.scope_text(wanted)}. OVERLAY=... names the overlay that it is from; FORCE=yes changes what it "
+        "watches, and leaves the rights that it had before."
+        for item in live
+        if cluster.watched(item) != wanted
+    ]
 
 
 def with_image(objects: list[Object], image: str) -> list[Object]:
@@ -109,7 +140,7 @@ def options() -> dict[str, str]:
 
 
 def is_settings(item: Object) -> bool:
-    return item["kind"] == "ConfigMap" and item["metadata"]["name"].startswith(SETTINGS)
+    return item["kind"] == "ConfigMap" and SETTINGS in item["metadata"]["name"]
 
 
 def settings_problems(item: Object) -> list[str]:
@@ -137,22 +168,45 @@ def missing_namespaces(objects: t.Iterable[Object], there: t.Collection[str]) ->
     """Namespaces that objects are in, that are not there, and that are not among the objects."""
     objects = list(objects)
     made = {item["metadata"]["name"] for item in objects if item["kind"] == "Namespace"}
-    return sorted({name_of(item).namespace for item in objects} - made - set(there) - {""})
+    return [
+        f"There is no namespace {name}. Make it, or name another one: the one that is watched is named in "
+        "config/single-namespace/watched/kustomization.yaml."
+        for name in sorted({name_of(item).namespace for item in objects} - made - set(there) - {""})
+    ]
 
 
-def rehearse(objects: list[Object], there: t.Collection[str], force: bool) -> None:
+def ending_namespaces(objects: t.Iterable[Object], namespaces: t.Iterable[Object]) -> list[str]:
+    """Namespaces of objects that are being deleted: nothing new can be put there, and all of it would go with them."""
+    used = {name_of(item).namespace for item in objects}
+    ending = [x["metadata"]["name"] for x in namespaces if "deletionTimestamp" in x["metadata"]]
+    return [f"The namespace {name} is being deleted: wait until it is gone." for name in ending if name in used]
+
+
+def missing_kinds(objects: t.Iterable[Object], unserved: t.Iterable[Object]) -> list[str]:
+    """Objects of kinds that are neither served nor come with the overlay."""
+    crds = [item["spec"] for item in objects if item["kind"] == "CustomResourceDefinition"]
+    made = {(spec["group"], spec["names"]["kind"]) for spec in crds}
+    return [
+        f"The API server has no kind {item['kind']} of {item['apiVersion']}, which {name_of(item)} is of. Leave it out "
+        "by a patch in an overlay ($patch: delete); ValidatingAdmissionPolicies come with Kubernetes 1.30."
+        for item in unserved
+        if (item["apiVersion"].partition("/")[0], item["kind"]) not in made
+    ]
+
+
+def rehearse(objects: list[Object], there: t.Collection[str], given: argparse.Namespace) -> None:
     """Ask the API server what it would say; what is in a namespace that is yet to be made it cannot.
 
     :raises StopError: something would be refused
     """
     askable = [item for item in objects if name_of(item).namespace in {"", *there}]
-    apply(askable, force, dry_run=True)
+    apply(askable, given)
     for item in objects:
         if item not in askable:
             say(f"{name_of(item)} would be created with its namespace")
 
 
-def apply(objects: list[Object], force: bool, dry_run: bool = False) -> None:
+def apply(objects: list[Object], given: argparse.Namespace) -> None:
     """Write everything, kinds first.
 
     :raises StopError: something was refused; what came before is there
@@ -161,12 +215,13 @@ def apply(objects: list[Object], force: bool, dry_run: bool = False) -> None:
     namespaces = [item for item in objects if item["kind"] == "Namespace"]
     settings = [item for item in objects if is_settings(item)]
     rest = [item for item in objects if item not in [*kinds, *namespaces, *settings]]
-    more = [*(["--force-conflicts"] if force else []), *(["--dry-run=server"] if dry_run else [])]
+    dry = ["--dry-run=server"] if given.dry_run else []
+    more = [*dry, *(["--force-conflicts"] if given.force else [])]
     _apply([*namespaces, *kinds], more)
-    if not dry_run:
+    if not dry:
         _wait_for(kinds)
     for item in settings:
-        _apply_settings(item, more)
+        _apply_settings(item, [*dry, *(["--force-conflicts"] if given.force_settings else [])])
     _apply(rest, more)
 
 
@@ -192,7 +247,7 @@ def _apply_settings(item: Object, more: t.Sequence[str]) -> None:
     if done.returncode == 0:
         say(done.stdout.rstrip())
     elif "conflict" in done.stderr:
-        say(f"{name_of(item)} stays as somebody wrote it in the cluster (FORCE=yes writes the overlay's)")
+        say(f"{name_of(item)} stays as somebody wrote it in the cluster (FORCE=settings writes the overlay's)")
     else:
         raise StopError(f"The API server refused the settings:\n{done.stderr.strip()}")
 

@@ -24,6 +24,7 @@ from hack.cluster import CRDS, FINALIZER, ROOT, Found, Object, StopError, call, 
 STOP_SECONDS = 180
 PASS_SECONDS = 600
 DELETE_SECONDS = 120
+BATCH = 200
 KEEPS = ("digests", "namespaces")
 #: objects that are in a namespace by themselves, as kubectl names them
 BY_ITSELF = {
@@ -50,7 +51,8 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="append", default=[], choices=KEEPS, help="what is not let go")
     given = parser.parse_args(arguments)
     try:
-        undeploy(given.overlay, frozenset(given.keep), given.dry_run)
+        with cluster.pinned():
+            undeploy(given.overlay, frozenset(given.keep), given.dry_run)
     except StopError as exc:
         print(f"undeploy: {exc}", file=sys.stderr)
         return 1
@@ -76,8 +78,10 @@ def is_installed(deployment: Object) -> bool:
     name = name_of(deployment)
     where = ["--namespace", name.namespace]
     live = get("deployment", name.name, *where)
+    if live and cluster.is_of_olm(live[0]):
+        raise StopError(f"{name} {cluster.OF_OLM}")
     if live and cluster.watched(live[0]) != cluster.watched(deployment):
-        seen = ", ".join(sorted(cluster.watched(live[0]))) or "the whole cluster"
+        seen = cluster.scope_text(cluster.watched(live[0]))
         raise StopError(f"{name} watches {seen}, which this overlay does not say. Name the one it is from: OVERLAY=...")
     account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
     return bool(live) or bool(get("serviceaccount", account, *where))
@@ -89,7 +93,12 @@ def let_go(deployment: Object, keep: frozenset[str], dry_run: bool) -> None:
     :raises StopError: something is left
     """
     scope = cluster.watched(deployment)
-    say(f"watched: {', '.join(sorted(scope)) or 'the whole cluster'}")
+    say(f"watched: {cluster.scope_text(scope)}")
+    problems = rivals(deployment, cluster.managers())
+    if problems:
+        raise StopError("Nothing was changed.\n" + "\n".join(problems))
+    # whoever may not read it all is told so while the operator still works
+    cluster.look(scope)
     stop(deployment, dry_run)
     found = cluster.look(scope)
     problems = [] if "digests" in keep else release_images(found, dry_run)
@@ -101,6 +110,23 @@ def let_go(deployment: Object, keep: frozenset[str], dry_run: bool) -> None:
     if problems:
         state = "It would be" if dry_run else "The operator is stopped, and"
         raise StopError(f"{state} not removed. Mend this, then run it again:\n" + "\n".join(problems))
+
+
+def rivals(deployment: Object, managers: t.Iterable[Object]) -> list[str]:
+    """Other operators that work on the same, and would take back what is let go."""
+    scope = cluster.watched(deployment)
+    problems = []
+    for item in managers:
+        if name_of(item) == name_of(deployment) or item["spec"].get("replicas") == 0:
+            continue
+        # where OLM says what is watched, it is not in the Deployment
+        seen = frozenset() if cluster.is_of_olm(item) else cluster.watched(item)
+        if not scope or not seen or scope & seen:
+            problems.append(
+                f"{name_of(item)} is another operator that works on the same, and would take back what is let go: take "
+                "that one out first, or scale it to 0."
+            )
+    return problems
 
 
 def stop(deployment: Object, dry_run: bool) -> None:
@@ -122,7 +148,8 @@ def stop(deployment: Object, dry_run: bool) -> None:
 def release_images(found: Found, dry_run: bool) -> list[str]:
     """Put the followed tags back, one namespace after the other; what went wrong."""
     problems = []
-    for namespace, items in by_namespace(found.followed).items():
+    batches = [(x, batch) for x, items in by_namespace(found.followed).items() for batch in in_batches(items)]
+    for namespace, items in batches:
         targets = [{"kind": item["kind"], "name": item["metadata"]["name"]} for item in items]
         # all containers, whichever an Update follows or ignores: a name that no container has is ignored
         variables = {"update_targets": targets, "update_containers": {"ignore": ["-"]}, "update_state": "released"}
@@ -150,6 +177,11 @@ def by_namespace(items: t.Iterable[Object]) -> dict[str, list[Object]]:
     for item in sorted(items, key=lambda item: str(name_of(item))):
         grouped.setdefault(item["metadata"]["namespace"], []).append(item)
     return grouped
+
+
+def in_batches(items: list[Object]) -> list[list[Object]]:
+    """As many as a command line has room for; Linux ends an argument at 128 KiB."""
+    return [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
 
 
 def play(name: str, variables: Object, dry_run: bool) -> str:
@@ -237,7 +269,9 @@ def remove(objects: t.Iterable[Object], deployment: Object, dry_run: bool) -> No
         for name in namespaces:
             say(f"Namespace/{name} would be deleted, if nothing else is in it")
         return
-    listed = {"apiVersion": "v1", "kind": "List", "items": [bare(item) for item in mine]}
+    # what has gone with its kind is gone, and kubectl would fail over it
+    unserved = cluster.unserved(mine)
+    listed = {"apiVersion": "v1", "kind": "List", "items": [bare(item) for item in mine if item not in unserved]}
     patience = f"--timeout={DELETE_SECONDS}s"
     text = kubectl("delete", "--ignore-not-found", patience, "-f", "-", stdin=listed, seconds=DELETE_SECONDS)
     say(text.rstrip() or "nothing else was there")

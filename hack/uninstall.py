@@ -13,7 +13,7 @@ import sys
 import typing as t
 
 from hack import cluster
-from hack.cluster import CRDS, Found, Object, StopError, get, kubectl, name_of, say
+from hack.cluster import CRDS, Found, Object, StopError, kubectl, name_of, say
 
 DELETE_SECONDS = 180
 MEANS = {
@@ -29,7 +29,8 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="append", default=[], choices=["deployments"], help="what stays of Starts")
     given = parser.parse_args(arguments)
     try:
-        uninstall(given.confirm, bool(given.keep))
+        with cluster.pinned():
+            uninstall(given.confirm, bool(given.keep))
     except StopError as exc:
         print(f"uninstall: {exc}", file=sys.stderr)
         return 1
@@ -37,9 +38,8 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
 
 
 def uninstall(confirmed: bool, keep_deployments: bool) -> None:
-    operators = [item for item in get("deployments.apps", "--all-namespaces") if cluster.is_manager(item)]
     found = cluster.look()
-    problems = refusals(found, operators)
+    problems = refusals(found, cluster.managers())
     if problems:
         raise StopError("Nothing was deleted.\n" + "\n".join(problems))
     for line in plan(found, keep_deployments):
@@ -65,7 +65,8 @@ def leave_deployments(starts: t.Iterable[Object]) -> None:
 
 def refusals(found: Found, operators: t.Iterable[Object]) -> list[str]:
     """Why it would go wrong."""
-    problems = [f"{name_of(item)} is an operator that runs: make undeploy takes it out first" for item in operators]
+    way = "is an operator that runs: make undeploy takes it out first"
+    problems = [f"{name_of(item)} {cluster.OF_OLM if cluster.is_of_olm(item) else way}" for item in operators]
     for item in found.held_by_finalizers:
         problems.append(f"{name_of(item)} has a finalizer, and would never be gone: make undeploy takes it off")
     return problems

@@ -69,6 +69,12 @@ class Installation:
     def write(self, **kustomization: t.Any) -> None:
         (self.folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
+    def add(self, item: Object) -> None:
+        """One more object in the overlay."""
+        (self.folder / "more.yaml").write_text(yaml.safe_dump(item))
+        kustomization = yaml.safe_load((self.folder / "kustomization.yaml").read_text())
+        self.write(**{**kustomization, "resources": [*kustomization["resources"], "more.yaml"]})
+
     def deploy(self, image: str, *more: str) -> int:
         return deploy.main(["--overlay", str(self.folder), "--image", image, "--seconds", "60", *more])
 
@@ -86,7 +92,8 @@ class Installation:
 
     def close(self) -> None:
         everything = {"apiVersion": "v1", "kind": "List", "items": cluster.render(str(self.folder))}
-        self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=everything)
+        # a test may have named a kind that nobody has
+        self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=everything, check=False)
 
 
 @pytest.fixture

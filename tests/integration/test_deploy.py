@@ -88,6 +88,9 @@ def manager(restricted: str, name: str) -> Object:
     """The Deployment of the overlay, by another name; its image is nowhere, which admission does not ask."""
     (item,) = moved([cluster.manager_in(cluster.render("config/default"))], restricted)
     item["metadata"]["name"] = name
+    # an operator of the whole cluster would be one that other tests may not take theirs out beside
+    (watched,) = [x for x in item["spec"]["template"]["spec"]["containers"][0]["env"] if x["name"] == "WATCH_NAMESPACE"]
+    watched["value"] = restricted
     for labels in (item["spec"]["selector"]["matchLabels"], item["spec"]["template"]["metadata"]["labels"]):
         labels["app.kubernetes.io/instance"] = name
     return item
@@ -173,7 +176,8 @@ def test_deploy_brings_it_up_keeps_what_the_administrator_wrote_and_says_why_it_
     installed.kubectl("patch", "configmap", f"kubesteward-settings-{installed.suffix}", *where, json.dumps(wanted))
     assert installed.deploy(manager_image(), "--dry-run") == 0
     assert "stays as somebody wrote it" in capsys.readouterr().out
-    assert installed.deploy(manager_image(runs=False), "--seconds", "15") == 1
+    # to take over fields of others is not to take back what the administrator allows
+    assert installed.deploy(manager_image(runs=False), "--seconds", "15", "--force") == 1
     told = capsys.readouterr()
     assert "stays as somebody wrote it" in told.out
     assert settings(installed) == {"update_allowed_registries": ["registry.example.com"]}
@@ -202,3 +206,20 @@ def test_deploy_takes_nothing_from_others_unless_it_is_told_to(installed, capsys
     assert image_of(installed) == "registry.example.com/other:1"
     assert installed.deploy(image, "--force") == 0
     assert image_of(installed) == image
+    installed.kubectl("set", "env", f"deployment/{installed.name}", *where, "WATCH_NAMESPACE=other")
+    capsys.readouterr()
+    assert installed.deploy(image, "--seconds", "1") == 1
+    assert f"watches other, and would watch {installed.home}" in capsys.readouterr().err
+
+
+def test_deploy_applies_nothing_where_a_kind_is_missing(installed, capsys):
+    installed.add({"apiVersion": "nowhere.example.com/v1", "kind": "Thing", "metadata": {"name": "thing"}})
+    assert installed.deploy(manager_image()) == 1
+    told = capsys.readouterr().err
+    assert "Nothing was applied" in told and "no kind Thing of nowhere.example.com/v1" in told
+    # what such an overlay has besides can be taken out all the same
+    installed.kubectl("create", "namespace", installed.namespace)
+    account = f"kubesteward-manager-{installed.suffix}"
+    installed.kubectl("create", "serviceaccount", account, "-n", installed.namespace)
+    assert installed.undeploy() == 0
+    assert installed.kubectl("get", "namespace", installed.namespace, "--ignore-not-found").stdout == ""

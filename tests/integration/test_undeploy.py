@@ -99,6 +99,15 @@ def life(kubectl, namespace) -> t.Iterator[Life]:
     found.close()
 
 
+def beside(installed: Installation) -> tuple[str, ...]:
+    """A second operator of the same namespace, as kubectl names it."""
+    item = cluster.manager_in(cluster.render(str(installed.folder)))
+    item["metadata"] |= {"name": "rival", "namespace": installed.home}
+    item["spec"]["paused"] = True
+    installed.kubectl("create", "-f", "-", stdin=item)
+    return "deployment/rival", "-n", installed.home
+
+
 def stops_half_way(installed: Installation, life: Life, monkeypatch, capsys) -> None:
     """The Nspros' playbook fails: nothing of the operator is removed but the Deployment, and no finalizer."""
     really = undeploy.play
@@ -120,6 +129,8 @@ def test_undeploy_lets_everything_go_and_deletes_nothing(installed, life, monkey
     assert life.followed() == [True, True]
     assert all(image.endswith(life.pushed) for image in life.images()[::2])
     assert installed.deploy(manager_image()) == 0
+    # playbooks would ask this one, and kubectl would not
+    monkeypatch.setenv("K8S_AUTH_HOST", "https://127.0.0.1:1")
     everything, before = installed.there(), life.versions()
 
     # a rehearsal says it all and does nothing
@@ -172,6 +183,12 @@ def test_undeploy_can_keep_digests_and_namespaces(installed, life, capsys):
     installed.kubectl(
         "set", "env", f"deployment/{installed.name}", "-n", installed.namespace, f"WATCH_NAMESPACE={life.namespace}"
     )
+    rival = beside(installed)
+    assert installed.undeploy() == 1
+    assert "rival is another operator that works on the same" in capsys.readouterr().err
+    assert f"{installed.namespace}/Deployment/{installed.name}" in installed.there()
+    assert (life.images(), life.finalizers()) == (before, FINALIZERS)
+    installed.kubectl("scale", *rival, "--replicas=0")
     assert installed.undeploy("--keep", "digests", "--keep", "namespaces") == 0
     assert life.images() == before
     assert life.followed() == [True, True]

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
 import yaml
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import addresses
-from hack import deploy
+from hack import cluster, deploy
 
 OVERLAYS = ["config/default", "config/single-namespace"]
 SYSTEM = "kubesteward-system"
@@ -223,6 +224,36 @@ def test_a_single_namespace_is_all_that_the_overlay_for_it_gives_rights_to(rende
     (watched,) = {x["metadata"]["namespace"] for x in objects if x["metadata"].get("namespace", SYSTEM) != SYSTEM}
     assert variables(manager_of(objects))["WATCH_NAMESPACE"] == watched
     assert [item["kind"] for item in objects if "nspro" in item["metadata"]["name"]] == []
+
+
+def test_a_second_installation_as_documented_has_rights_where_it_watches_and_nobody_else_has_them(
+    root, rendered, tmp_path
+):
+    """Moved as a whole it would watch one namespace, have no rights there, and give some to the first one."""
+    text = (root / "docs/operator.md").read_text()
+    for path, body in re.findall(r"```yaml\n# (second/[a-z/.]+)\n(.*?)```", text, re.DOTALL):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(body.replace("../../kubesteward.core", os.path.relpath(root, file.parent)))
+    objects = rendered(str(tmp_path / "second"))
+    assert variables(objects_container(objects))["WATCH_NAMESPACE"] == "shop-second"
+    inside = [x for x in objects if x["metadata"].get("namespace") == "shop-second"]
+    jobs = {
+        f"kubesteward-{job}-second"
+        for job in ("update", "update-secrets", "update-operator", "start", "start-operator")
+    }
+    assert of(inside, "Role").keys() == of(inside, "RoleBinding").keys() == jobs
+    assert len(inside) == 2 * len(jobs)
+    for binding in (x for x in objects if x["kind"].endswith("RoleBinding")):
+        account = {"kind": "ServiceAccount", "name": "kubesteward-manager-second", "namespace": "steward-second"}
+        assert binding["subjects"] == [account]
+    others = {x["metadata"]["namespace"] for x in objects if "namespace" in x["metadata"]} - {"shop-second"}
+    assert others == {"steward-second"}
+
+
+def objects_container(objects) -> dict:
+    (container,) = cluster.manager_in(objects)["spec"]["template"]["spec"]["containers"]
+    return container
 
 
 def test_the_same_rights_in_one_namespace_as_in_the_cluster(rendered):

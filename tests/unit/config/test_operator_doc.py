@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 
 import pytest
 import yaml
@@ -49,24 +48,6 @@ def test_overlay_of_the_page_works_beside_the_checkout(root, text, tmp_path):
     assert deploy.settings_problems(settings) == []
     assert "registry.example.com/*" in yaml.safe_load(settings["data"]["settings.yml"])["update_allowed_registries"]
     assert settings["data"]["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
-
-
-def test_second_installation_of_the_page_has_its_rights_in_the_namespace_that_it_watches(root, text, tmp_path):
-    shutil.copytree(root / "config", tmp_path / "config")
-    *commands, last = example(text, "cp -r config/single-namespace").splitlines()
-    assert last.startswith("make deploy OVERLAY=config/depot ")
-    subprocess.run(["sh", "-euc", "\n".join(commands)], cwd=tmp_path, check=True, timeout=60)
-
-    objects = cluster.render(str(tmp_path / "config/depot"))
-    assert cluster.watched(cluster.manager_in(objects)) == {"depot"}
-    first = {cluster.name_of(item) for item in cluster.render("config/single-namespace")}
-    mine = {cluster.name_of(item) for item in objects}
-    assert {name.kind for name in first & mine} == {"CustomResourceDefinition"}
-    names = {"kubesteward-system": "steward-depot", "shop": "depot", "": ""}
-    others = [name for name in first - mine if name.kind != "Namespace"]
-    assert {cluster.Name(names[x.namespace], x.kind, f"{x.name}-depot") for x in others} <= mine
-    account = {"kind": "ServiceAccount", "name": "kubesteward-manager-depot", "namespace": "steward-depot"}
-    assert all(item["subjects"] == [account] for item in objects if "subjects" in item)
 
 
 def test_links_lead_to_files_and_make_has_the_targets(root):

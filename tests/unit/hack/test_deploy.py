@@ -53,6 +53,8 @@ def test_only_the_settings_are_looked_at():
     other = {**settings("- 1"), "metadata": {"name": "other"}}
     assert deploy.settings_problems(other) == []
     assert deploy.settings_problems(manager()) == []
+    # an overlay may give all names a prefix
+    assert deploy.settings_problems({**settings("- 1"), "metadata": {"name": "my-kubesteward-settings"}})
 
 
 def test_an_image_is_set_in_a_copy():
@@ -74,10 +76,50 @@ def test_an_overlay_without_the_operator_is_refused():
 
 def test_namespaces_that_nobody_makes_are_missing():
     objects = [manager(), {"kind": "Role", "metadata": {"name": "r", "namespace": "shop"}}]
-    assert deploy.missing_namespaces(objects, set()) == ["s", "shop"]
+    found = deploy.missing_namespaces(objects, set())
+    assert ["namespace s." in found[0], "namespace shop." in found[1]] == [True, True]
     made = {"kind": "Namespace", "metadata": {"name": "s"}}
-    assert deploy.missing_namespaces([*objects, made], set()) == ["shop"]
+    assert len(deploy.missing_namespaces([*objects, made], set())) == 1
     assert deploy.missing_namespaces([*objects, made], {"shop"}) == []
+
+
+def test_namespaces_that_are_going_are_no_place_for_anything():
+    going = {"metadata": {"name": "s", "deletionTimestamp": "2026-01-02T15:04:05Z"}}
+    assert "namespace s is being deleted" in deploy.ending_namespaces([manager()], [going])[0]
+    assert deploy.ending_namespaces([manager()], [{"metadata": {"name": "s"}}]) == []
+    assert deploy.ending_namespaces([manager()], [{"metadata": {**going["metadata"], "name": "other"}}]) == []
+
+
+def test_kinds_that_the_cluster_lacks_are_told_unless_the_overlay_brings_them():
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+    }
+    (told,) = deploy.missing_kinds([policy], [policy])
+    assert "no kind ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1" in told
+    sample = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
+    crd = {"kind": "CustomResourceDefinition", "spec": {"group": "example.com", "names": {"kind": "Thing"}}}
+    assert deploy.missing_kinds([sample, crd], [sample]) == []
+
+
+def test_another_scope_than_before_is_told():
+    def watching(names: str) -> dict:
+        item = manager()
+        container = item["spec"]["template"]["spec"]["containers"][0]
+        container["env"] = [{"name": "WATCH_NAMESPACE", "value": names}]
+        return item
+
+    (told,) = deploy.other_scopes(watching(""), [watching("shop")])
+    assert "watches shop, and would watch the whole cluster" in told
+    assert deploy.other_scopes(watching("b,a"), [watching("a,b")]) == []
+    assert deploy.other_scopes(watching(""), []) == []
+
+
+@pytest.mark.parametrize("image", ["", " "])
+def test_an_image_without_a_name_is_no_image(image, capsys):
+    assert deploy.main(["--image", image]) == 1
+    assert "The image has an empty name" in capsys.readouterr().err
 
 
 def test_reasons_are_the_clusters_words():

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import CLAIM
 from hack import cluster, undeploy, uninstall
@@ -104,6 +107,75 @@ def test_a_playbook_that_fails_is_told_with_what_it_printed():
     problem = undeploy.play("nspro", {"nspro_namespace": "ops", "nspro_state": "unknown"}, dry_run=False)
     assert "kubesteward.core.nspro" in problem
     assert "value of nspro_state must be one of" in problem
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "refused"),
+    [("", "", True), ("", "shop", True), ("shop", "", True), ("a,b", "b,c", True), ("a", "b", False)],
+)
+def test_another_operator_at_the_same_work_is_refused(ours, theirs, refused):
+    other = manager(theirs)
+    other["metadata"] = {"name": "other", "namespace": "s"}
+    assert undeploy.rivals(manager(ours), [manager(ours)]) == []
+    found = undeploy.rivals(manager(ours), [manager(ours), other])
+    assert ["s/Deployment/other is another operator" in text for text in found] == [True] * refused
+    other["spec"]["replicas"] = 0
+    assert undeploy.rivals(manager(ours), [other]) == []
+
+
+def of_olm() -> dict:
+    item = manager()
+    field = {"name": "WATCH_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['x']"}}}
+    item["spec"]["template"]["spec"]["containers"][0]["env"] = [field]
+    owner = {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "name": "kubesteward.v1"}
+    item["metadata"] = {"name": "of-olm", "namespace": "operators", "ownerReferences": [owner]}
+    return item
+
+
+def test_what_olm_installed_is_left_to_it():
+    assert "of-olm is another operator" in undeploy.rivals(manager("shop"), [of_olm()])[0]
+    (told,) = uninstall.refusals(Found((), (), {}), [of_olm()])
+    assert "of-olm is the Operator Lifecycle Manager's" in told
+
+
+def test_many_objects_are_let_go_in_lines_that_linux_takes(monkeypatch):
+    long = [start(f"{number:04}-{'x' * 240}") for number in range(1001)]
+    asked = []
+    monkeypatch.setattr(undeploy, "play", lambda _name, variables, _dry_run: asked.append(variables) or "")
+    assert undeploy.release_images(Found(tuple(long), (), {}), dry_run=False) == []
+    assert sum(len(variables["update_targets"]) for variables in asked) == 1001
+    assert max(len(json.dumps(variables)) for variables in asked) < 128 * 1024
+
+
+def test_one_cluster_whatever_else_the_environment_names(tmp_path, monkeypatch):
+    def entry(kind: str, name: str, content: dict) -> dict:
+        return {"name": name, kind: content}
+
+    names = ("mine", "other")
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "mine",
+        "contexts": [entry("context", name, {"cluster": name, "user": name}) for name in names],
+        "clusters": [entry("cluster", name, {"server": f"https://{name}.example.com"}) for name in names],
+        "users": [entry("user", name, {"token": "secret"}) for name in names],
+    }
+    path = tmp_path / "config"
+    path.write_text(json.dumps(config))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    monkeypatch.setenv("K8S_AUTH_HOST", "https://other.example.com")
+    before = dict(os.environ)
+    with cluster.pinned():
+        assert "K8S_AUTH_HOST" not in os.environ
+        held = Path(os.environ["K8S_AUTH_KUBECONFIG"])
+        assert os.environ["KUBECONFIG"] == str(held)
+        assert held.parent.stat().st_mode & 0o077 == 0
+        path.write_text(json.dumps({**config, "current-context": "other"}))
+        found = yaml.safe_load(held.read_text())
+        assert [item["cluster"]["server"] for item in found["clusters"]] == ["https://mine.example.com"]
+        assert cluster.call("config", "current-context").stdout == "mine\n"
+    assert dict(os.environ) == before
+    assert not held.exists()
 
 
 def test_uninstall_refuses_what_would_never_end_or_be_undone():
