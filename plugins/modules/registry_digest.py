@@ -138,7 +138,6 @@ image:
   description: The reference as it was given.
   returned: with O(image)
   type: str
-  sample: nginx:1.27
 registry:
   description: Host of the registry's API.
   returned: with a valid O(image)

@@ -10,9 +10,12 @@ import json
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from integration.operator_passes import Operator
+from integration.passes import Shop
 
 import testbed
 
@@ -63,6 +66,27 @@ def namespaces(kubectl: Kubectl) -> Iterator[Callable[[], str]]:
     """Makes namespaces for stories that several tests tell parts of: their deadlines run once for all of them."""
     with contextlib.ExitStack() as stack:
         yield lambda: stack.enter_context(_namespace(kubectl))
+
+
+@pytest.fixture
+def shop(kubectl: Kubectl, namespace: str) -> Shop:
+    """A team's namespace with Starts and Updates."""
+    return Shop(testbed.connect(), kubectl, namespace)
+
+
+@pytest.fixture
+def operator(shop: Shop, tmp_path: Path) -> Iterator[Operator]:
+    """Passes over the shop as ansible-operator makes them."""
+    with Operator(shop, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def team(kubectl: Kubectl) -> Iterator[str]:
+    """The name of a namespace that a Nspro may get."""
+    name = f"team-{uuid.uuid4().hex[:8]}"
+    yield name
+    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 @contextlib.contextmanager

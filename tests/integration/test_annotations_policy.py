@@ -11,10 +11,8 @@ import json
 import pytest
 import yaml
 from integration.nspro_story import nspro
-from integration.passes import ROOT, Shop
+from integration.passes import ROOT
 from integration.workloads import until
-
-import testbed
 
 pytestmark = pytest.mark.usefixtures("crds")
 
@@ -29,11 +27,6 @@ ACCEPTED = {
     "max-runner-artifacts": ["3", "20"],
     "reconcile-period": ["10s", "5m", "1h"],
 }
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
 
 
 @pytest.fixture

@@ -11,24 +11,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from integration.operator_passes import Operator, changed
-from integration.passes import Shop, writes
+from integration.operator_passes import changed
+from integration.passes import writes
 
-import testbed
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
-def operator(shop, tmp_path) -> t.Iterator[Operator]:
-    with Operator(shop, tmp_path) as made:
-        yield made
 
 
 def test_a_push_is_rolled_by_two_reconciles_as_the_operator_makes_them(shop, operator):

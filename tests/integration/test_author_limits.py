@@ -61,11 +61,6 @@ def api() -> Api:
 
 
 @pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
 def other(kubectl, namespaces) -> str:
     """Another team's namespace, with a Secret."""
     name = namespaces()

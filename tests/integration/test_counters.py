@@ -9,17 +9,9 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from integration.passes import Shop
 from monitoring.fake_operator import FakeOperator
 
-import testbed
-
 pytestmark = pytest.mark.usefixtures("crds")
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
 
 
 @pytest.fixture

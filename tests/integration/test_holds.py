@@ -26,11 +26,6 @@ FORWARD_SECONDS = 10
 
 
 @pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
 def audit() -> AuditLog:
     return AuditLog.of(testbed.connect())
 

@@ -16,8 +16,6 @@ import yaml
 from integration.operator_passes import Operator, changed, failed
 from integration.passes import ROOT, Shop
 
-import testbed
-
 pytestmark = pytest.mark.usefixtures("crds")
 
 Object = dict[str, t.Any]
@@ -35,25 +33,6 @@ WHOLE = {
 }
 #: one of them fits every pattern of the schemas
 PLAIN = ("a", "1", "linux/amd64", "latest", "")
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
-def operator(shop, tmp_path) -> t.Iterator[Operator]:
-    with Operator(shop, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def team(kubectl) -> t.Iterator[str]:
-    """The name of a namespace that a Nspro may get."""
-    name = f"team-{uuid.uuid4().hex[:8]}"
-    yield name
-    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 @pytest.fixture

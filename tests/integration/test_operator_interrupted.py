@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import typing as t
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -17,7 +15,6 @@ from integration.operator_passes import Operator, Run, changed
 from integration.passes import Shop, writes
 from integration.workloads import until
 
-import testbed
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
@@ -25,25 +22,6 @@ pytestmark = pytest.mark.usefixtures("crds")
 GONE_SECONDS = 60
 #: more than any pass here writes
 MANY = 20
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
-def operator(shop, tmp_path) -> t.Iterator[Operator]:
-    with Operator(shop, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def team(kubectl) -> t.Iterator[str]:
-    """The name of a namespace that a Nspro may get."""
-    name = f"team-{uuid.uuid4().hex[:8]}"
-    yield name
-    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 def our_write(request: Request) -> bool:

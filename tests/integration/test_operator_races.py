@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import typing as t
-import uuid
 
 import pytest
 from integration.gate import Request
@@ -18,7 +17,6 @@ from integration.nspro_story import nspro, pull_secret
 from integration.operator_passes import Operator, changed
 from integration.passes import Shop, writes
 
-import testbed
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
@@ -30,25 +28,6 @@ FOREIGN = {
     "message": "by somebody",
     "lastTransitionTime": "2026-01-02T15:04:05Z",
 }
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
-def operator(shop, tmp_path) -> t.Iterator[Operator]:
-    with Operator(shop, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def team(kubectl) -> t.Iterator[str]:
-    """The name of a namespace that a Nspro may get."""
-    name = f"team-{uuid.uuid4().hex[:8]}"
-    yield name
-    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 def our_write(request: Request) -> bool:

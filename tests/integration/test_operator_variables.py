@@ -6,38 +6,15 @@
 from __future__ import annotations
 
 import typing as t
-import uuid
 from pathlib import Path
 
 import pytest
 from integration.nspro_story import nspro
 from integration.operator_passes import Operator, changed, extra_vars, rebuilt
-from integration.passes import Shop
-
-import testbed
 
 pytestmark = pytest.mark.usefixtures("crds")
 
 NEVER = "/usr/bin/false"
-
-
-@pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
-def operator(shop, tmp_path) -> t.Iterator[Operator]:
-    with Operator(shop, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def team(kubectl) -> t.Iterator[str]:
-    """The name of a namespace that a Nspro may get."""
-    name = f"team-{uuid.uuid4().hex[:8]}"
-    yield name
-    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 def resource(group: str, version: str, kind: str, spec: t.Any, **meta: t.Any) -> dict[str, t.Any]:

@@ -22,11 +22,6 @@ DEAD = "127.0.0.1:9"
 
 
 @pytest.fixture
-def shop(kubectl, namespace) -> Shop:
-    return Shop(testbed.connect(), kubectl, namespace)
-
-
-@pytest.fixture
 def audit() -> AuditLog:
     return AuditLog.of(testbed.connect())
 
