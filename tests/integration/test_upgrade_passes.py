@@ -33,11 +33,13 @@ SECONDS = 60
 
 def push(shop: Shop, repository: str, texts: t.Mapping[str, str]) -> dict[str, str]:
     """Digests by text."""
-    return {text: images.push(_image(text), f"{repository}{end}:latest") for text, end in texts.items()}
+    return {text: images.push(_image(text, repository), f"{repository}{end}:latest") for text, end in texts.items()}
 
 
-def _image(text: str) -> t.Any:
-    return images.exiting_image(text) if text == "broken2" else images.web_image(f"stored {text}")
+def _image(text: str, repository: str) -> t.Any:
+    # a node names an image by the repository that it first had it from, so no run has those of another
+    said = f"stored {text} in {repository}"
+    return images.exiting_image(said) if text == "broken2" else images.web_image(said)
 
 
 @dataclass
@@ -133,7 +135,7 @@ def restored(request, kubectl) -> t.Iterator[Restored]:
     repository = f"tests/{mark}"
     digests = push(shop, repository, BEFORE)
     # their digests are known before anybody's tag moves to them
-    later = {text: images.push(_image(text), f"{repository}{end}:later") for text, end in AFTER.items()}
+    later = {text: images.push(_image(text, repository), f"{repository}{end}:later") for text, end in AFTER.items()}
     renamed = {recorded["digests"][text]: digest for text, digest in {**digests, **later}.items()}
     renamed |= {recorded["repository"]: shop.testbed.image_name(repository), recorded["mark"]: f"-{mark}"}
     found = Restored(shop, Stored(request.param, renamed))
