@@ -66,6 +66,7 @@ def test_tools_of_olm_would_find_what_is_wrong(verify, bundle, tmp_path):
     assert any("level=error" in line and "owned CRD" in line and "Kind=Start" in line for line in verify(copy))
 
 
+@pytest.mark.usefixtures("crds")
 def test_api_server_takes_what_olm_would_put_there(kubectl, namespace, bundle, csv):
     for path in sorted((bundle / "manifests").glob("*.yaml")):
         if path.name.endswith("clusterserviceversion.yaml"):
