@@ -202,17 +202,18 @@ def extra_vars(resource: Object, watch: Object) -> Object:
     meta, spec = resource["metadata"], resource.get("spec", {})
     key = f"_{watch['group']}_{watch['kind'].lower()}".replace(".", "_").replace("-", "_")
     return {
-        **_unsafe(spec),
+        **mark_unsafe(spec),
         "ansible_operator_meta": {"namespace": meta["namespace"], "name": meta["name"]},
-        key: _unsafe(resource),
-        f"{key}_spec": _unsafe(spec),
+        key: mark_unsafe(resource),
+        f"{key}_spec": mark_unsafe(spec),
         **watch.get("vars", {}),
     }
 
 
-def _unsafe(value: t.Any) -> t.Any:
+def mark_unsafe(value: t.Any) -> t.Any:
+    """As the operator marks strings where a watch has `markUnsafe: true`."""
     if isinstance(value, dict):
-        return {key: _unsafe(item) for key, item in value.items()}
+        return {key: mark_unsafe(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unsafe(item) for item in value]
+        return [mark_unsafe(item) for item in value]
     return {"__ansible_unsafe": value} if isinstance(value, str) else value

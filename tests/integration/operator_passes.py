@@ -27,6 +27,8 @@ import yaml
 from integration.gate import Gate, credentials
 from integration.passes import ROOT, Shop
 
+from bench.reconcile import mark_unsafe
+
 Object = dict[str, t.Any]
 Events = list[Object]
 
@@ -56,15 +58,6 @@ def watches(home: str) -> dict[str, Object]:
     """Of watches.yaml, by kind, as an operator in the namespace `home` reads them."""
     text = (ROOT / "watches.yaml").read_text().replace("${POD_NAMESPACE}", home)
     return {watch["kind"]: watch for watch in yaml.safe_load(text)}
-
-
-def mark_unsafe(value: t.Any) -> t.Any:
-    """As the operator marks strings where a watch has `markUnsafe: true`."""
-    if isinstance(value, dict):
-        return {key: mark_unsafe(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [mark_unsafe(item) for item in value]
-    return {"__ansible_unsafe": value} if isinstance(value, str) else value
 
 
 def is_finalizing(resource: Object, watch: Object) -> bool:
