@@ -83,7 +83,7 @@ def clear(settings: s.Settings) -> None:
     processes.kill(processes.marked(settings.home))
     node.clear_network()
     node.clear_cgroups()
-    if state is not None and state.boot == boot_id():
+    if state is not None and state.boot == boot_id() and not _neighbours(settings):
         node.restore_kernel_settings(state.kernel)
     for name in FOLDERS_OF_A_RUN:
         if (settings.home / name).exists():
@@ -109,14 +109,27 @@ def _reusable(settings: s.Settings) -> bool:
 
 
 def _refuse_neighbours(settings: s.Settings) -> None:
-    others = {home for home in processes.marked(None).values() if home != str(settings.home)}
+    others = [home for home, state in _neighbours(settings) if state is None or state.instance == s.INSTANCE]
     if others:
         raise TestbedError(
-            f"Another testbed runs in {', '.join(others)}: stop it (TESTBED_HOME={min(others)} ... down)."
+            f"Another testbed runs in {', '.join(others)}: stop it (TESTBED_HOME={min(others)} ... down),"
+            " or start this one beside it with TESTBED_INSTANCE=1."
         )
     device = node.foreign_device() if packages.find("ip") else None
     if device not in (None, s.HOST_DEVICE):
         raise TestbedError(f"The address {s.HOST_ADDRESS} is in use on {device}: the testbed needs it for itself.")
+
+
+def _neighbours(settings: s.Settings) -> list[tuple[str, State | None]]:
+    """State folder and state of every other testbed that runs on this machine."""
+    homes = sorted({home for home in processes.marked(None).values() if home != str(settings.home)})
+    return [(home, load(Path(home) / settings.state_file.name)) for home in homes]
+
+
+def _kernel_before(settings: s.Settings) -> dict[str, str]:
+    """The kernel's settings as they were before the first kubelet on this machine changed them."""
+    known = [state.kernel for _, state in _neighbours(settings) if state is not None and state.boot == boot_id()]
+    return known[0] if known else node.kernel_settings()
 
 
 def _programs(settings: s.Settings) -> dict[str, Path]:
@@ -133,7 +146,9 @@ class _Run:
 
     def __init__(self, settings: s.Settings) -> None:
         self.settings = settings
-        self.state = State(settings.key, settings.port_base, boot_id(), kernel=node.kernel_settings())
+        self.state = State(
+            settings.key, settings.port_base, boot_id(), kernel=_kernel_before(settings), instance=s.INSTANCE
+        )
         self.inside: tuple[str, ...] = ()
         save(settings.state_file, self.state)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
 import typing as t
@@ -15,22 +16,27 @@ from pathlib import Path
 from testbed.errors import TestbedError
 
 PACKAGE = Path(__file__).resolve().parent
-DEFAULT_HOME = "/var/lib/kubesteward-testbed"
-DEFAULT_PORT_BASE = 16400
+INSTANCES = tuple("0123456789")
+# Several testbeds run side by side on one machine, each with addresses, devices, ports and a folder of its own.
+_GIVEN = os.environ.get("TESTBED_INSTANCE", "0")
+INSTANCE = int(_GIVEN) if _GIVEN in INSTANCES else 0
+_MARK = str(INSTANCE or "")
+DEFAULT_HOME = f"/var/lib/kubesteward-testbed{_MARK}"
+DEFAULT_PORT_BASE = 16400 + 10 * INSTANCE
 PORT_NAMES = ("apiserver", "etcd", "etcd-peer", "registry", "controller-manager", "scheduler")
 
 # 198.18.0.0/15 is reserved for tests between devices (RFC 2544): no real network is shadowed.
-HOST_ADDRESS = "198.18.0.1"
-NODE_ADDRESS = "198.18.0.2"
+HOST_ADDRESS = f"198.18.0.{1 + 4 * INSTANCE}"
+NODE_ADDRESS = f"198.18.0.{2 + 4 * INSTANCE}"
 LINK_PREFIX = 30
-POD_NETWORK = "198.19.0.0/22"
+POD_NETWORK = f"198.19.{4 * INSTANCE}.0/22"
 SERVICE_NETWORK = "198.19.128.0/20"
 SERVICE_ADDRESS = "198.19.128.1"
-HOST_DEVICE = "kst-host"
-NODE_DEVICE = "kst-node"
-POD_BRIDGE = "kst-pods"
+HOST_DEVICE = f"kst{_MARK}-host"
+NODE_DEVICE = f"kst{_MARK}-node"
+POD_BRIDGE = f"kst{_MARK}-pods"
 NODE_NAME = "testbed"
-CGROUP = "kubesteward-testbed"
+CGROUP = f"kubesteward-testbed{_MARK}"
 KUBELET_PORT = 10250
 KUBE_ROUTER_HEALTH_PORT = 20244
 
@@ -88,7 +94,10 @@ class Settings:
 
 
 def from_environment(environ: t.Mapping[str, str]) -> Settings:
-    """Settings of TESTBED_HOME, TESTBED_PORT_BASE, KUBEBUILDER_ASSETS and XDG_CACHE_HOME; TestbedError for bad ones."""
+    """Settings of the variables that README.md lists; TestbedError for bad ones."""
+    instance = environ.get("TESTBED_INSTANCE", "0")
+    if instance not in INSTANCES:
+        raise TestbedError(f"TESTBED_INSTANCE is {instance!r}: give a digit, 0 for the usual testbed.")
     home = environ.get("TESTBED_HOME") or DEFAULT_HOME
     if (
         not home.startswith("/")

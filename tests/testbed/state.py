@@ -27,6 +27,7 @@ class State:
     ready: bool = False
     kernel: dict[str, str] = field(default_factory=dict)
     processes: tuple[Process, ...] = ()
+    instance: int = 0
 
     def dump(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)

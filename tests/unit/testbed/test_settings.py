@@ -3,6 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import ipaddress
+import itertools
+import runpy
 import shutil
 from pathlib import Path
 
@@ -27,9 +30,31 @@ def test_the_environment_decides() -> None:
     assert set(found.ports.values()) == set(range(20000, 20006))
 
 
+def test_two_instances_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (
+        "DEFAULT_HOME",
+        "DEFAULT_PORT_BASE",
+        "HOST_ADDRESS",
+        "NODE_ADDRESS",
+        "POD_NETWORK",
+        "HOST_DEVICE",
+        "CGROUP",
+    )
+    found = []
+    for number in ("0", "1", "9"):
+        monkeypatch.setenv("TESTBED_INSTANCE", number)
+        found.append(runpy.run_path(str(settings.PACKAGE / "settings.py")))
+    for name in names:
+        assert len({values[name] for values in found}) == 3, name
+    networks = [ipaddress.ip_network(values["POD_NETWORK"]) for values in found]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(networks, 2))
+
+
 @pytest.mark.parametrize(
     "environ",
     [
+        {"TESTBED_INSTANCE": "10"},
+        {"TESTBED_INSTANCE": "second"},
         {"TESTBED_HOME": "relative"},
         {"TESTBED_HOME": "/"},
         {"TESTBED_HOME": "/a b"},
