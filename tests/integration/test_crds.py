@@ -137,7 +137,7 @@ def test_unknown_key_is_refused_by_strict_validation_and_pruned_without(kubectl,
 
 
 REFUSED = [
-    # case J13: the string is true wherever somebody asks whether it is empty
+    # the string is true wherever somebody asks whether it is empty
     ("Update", {"delete_flag": "false"}, "spec.delete_flag"),
     ("Update", {"suspend": "false"}, "spec.suspend"),
     ("Update", {"dryRun": "false"}, "spec.dryRun"),

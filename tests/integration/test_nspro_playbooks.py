@@ -174,7 +174,7 @@ def test_released_namespaces_stay_without_anything_of_ours(team):
     assert team.status()["phase"] == "Released"
 
 
-def test_N12_a_finalizer_without_an_operator_is_taken_off_by_hand_and_a_playbook_finishes(team):
+def test_a_finalizer_without_an_operator_is_taken_off_by_hand_and_a_playbook_finishes(team):
     team.ask()
     team.run("nspro")
     finalizers = ("patch", "nspro", team.name, "-n", team.namespace, "--type=merge", "-p")
@@ -222,7 +222,7 @@ def test_nothing_asked_for_is_an_error_that_says_what_to_give(team):
     assert "give nspro_namespace for its Nspros, nspro_name and nspro_size for one namespace" in done.output
 
 
-def test_N51_another_cluster_role_is_refused_by_us_and_by_the_api_server(team):
+def test_another_cluster_role_is_refused_by_us_and_by_the_api_server(team):
     team.ask(access=[{"role": "cluster-admin", "users": ["mallory"]}])
     team.run("nspro")
     assert team.status()["phase"] == "Invalid"

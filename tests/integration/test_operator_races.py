@@ -51,7 +51,7 @@ def running_shop(shop: Shop, operator: Operator, *updates: str) -> None:
     shop.settled()
 
 
-def test_N64_two_passes_of_one_update_at_once_roll_once(shop, operator):
+def test_two_passes_of_one_update_at_once_roll_once(shop, operator):
     running_shop(shop, operator, "sample")
     digest = shop.push("v2")
     audit = AuditLog.of(shop.testbed)
@@ -106,7 +106,7 @@ def test_two_passes_of_one_start_at_once_make_one_deployment(shop, operator):
     assert len(shop.list("replicasets")) == 1
 
 
-def test_N64_two_passes_of_one_nspro_at_once_make_one_namespace(shop, operator, team):
+def test_two_passes_of_one_nspro_at_once_make_one_namespace(shop, operator, team):
     shop.apply(pull_secret(shop.namespace))
     shop.apply(nspro(shop.namespace, team, managed=True, pullSecrets=[{"name": "login"}]))
     # before the Namespace is made, and in the middle

@@ -108,12 +108,12 @@ def test_kinds_of_a_nspros_passes_are_those_that_its_code_reads_and_writes(watch
     assert listed == known
 
 
-def test_N13_the_finalizer_has_the_name_that_it_always_had(watches):
+def test_the_finalizer_has_the_name_that_it_always_had(watches):
     assert watches["Nspro"]["finalizer"] == {"name": "nspro.example.com/cleanup", "vars": {"nspro_state": "absent"}}
     assert [kind for kind in watches if kind != "Nspro" and "finalizer" in watches[kind]] == []
 
 
-def test_N02_changes_to_a_namespace_start_a_pass(watches):
+def test_changes_to_a_namespace_start_a_pass(watches):
     watch = watches["Nspro"]
     assert watch["watchDependentResources"] is watch["watchClusterScopedResources"] is True
 
@@ -161,7 +161,7 @@ def test_every_default_of_a_role_is_an_option_with_that_default(root, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_I7_each_resource_has_a_period_of_its_own_and_no_hour_of_the_clock(watches, kind):
+def test_each_resource_has_a_period_of_its_own_and_no_hour_of_the_clock(watches, kind):
     # the operator counts a period from the end of the resource's own last pass, so passes do not meet at the full hour
     assert re.fullmatch(r"[0-9]+[sm]", watches[kind]["reconcilePeriod"])
     assert not any("schedule" in key.lower() for key in watches[kind])

@@ -39,7 +39,7 @@ def names(*objects, **policy):
     return [item["container"] for item in inspect(*objects, **policy)]
 
 
-def test_E17_pull_secrets_are_those_of_a_live_pod():
+def test_pull_secrets_are_those_of_a_live_pod():
     owner = workload()
     owner["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "of-the-template"}]
     one, between = pod_of(owner, at(I1), secrets=["of-the-account", "other"])
@@ -50,7 +50,7 @@ def test_E17_pull_secrets_are_those_of_a_live_pod():
     ]
 
 
-def test_E17_without_a_live_pod_those_of_the_template_are_taken():
+def test_without_a_live_pod_those_of_the_template_are_taken():
     owner = workload()
     owner["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "regcred"}, {}]
     ending, between = pod_of(owner, at(I1), secrets=["old"], deleted=True)
@@ -96,7 +96,7 @@ def test_a_deployment_that_something_else_controls_is_named():
 
 
 @pytest.mark.parametrize(("image", "pinned"), [(at(I1), I1), (IMAGE, None), (f"{IMAGE}@{I1}", None), ("nginx", None)])
-def test_D6_only_a_digest_without_a_tag_is_pinned(image, pinned):
+def test_only_a_digest_without_a_tag_is_pinned(image, pinned):
     (found,) = inspect(workload(containers=[container(image=image)]))
     assert (found["pinned"], found["invalid"]) == (pinned, None)
 

@@ -268,7 +268,7 @@ def test_long_messages_are_cut():
     assert len(found["images"][0]["message"]) == 1024
 
 
-def test_I11_the_last_known_digest_is_kept_and_since_when_it_is_old():
+def test_the_last_known_digest_is_kept_and_since_when_it_is_old():
     before = following(CURRENT)
     silent = Verdict("unknown", "unreachable", "no answer")
     pairs = [({**container, "published": None}, silent) for container, _verdict in judged(silent)]

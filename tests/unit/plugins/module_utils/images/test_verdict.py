@@ -50,13 +50,13 @@ def test_what_is_gone_from_the_registry_is_no_reason_to_stay():
     assert judged(running(at(I1)), pushed(compared={})) == ("stale", "digest_differs")
 
 
-def test_D4_a_tag_with_a_digest_is_followed_by_its_tag():
+def test_a_tag_with_a_digest_is_followed_by_its_tag():
     found = running(at(I1), image=f"{REPOSITORY}:1@{I1}")
     assert found["pinned"] is None
     assert judged(found, published()) == ("current", "digest_equal")
 
 
-def test_D6_a_digest_alone_is_pinned():
+def test_a_digest_alone_is_pinned():
     result = verdict.decide(running(at(I1), image=at(I1)), None)
     assert (result.verdict, result.reason, result.rolls) == ("current", "pinned", False)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N51 to N56: access, ServiceAccounts, pull secrets."""
+"""Access, ServiceAccounts, pull secrets."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def linked(api, key=ACCOUNT):
 
 
 @pytest.mark.parametrize("role", ["cluster-admin", "system:node", "Admin", ""])
-def test_N51_a_role_that_is_not_allowed_is_refused_before_any_write(role):
+def test_a_role_that_is_not_allowed_is_refused_before_any_write(role):
     api = builders.cluster(builders.nspro(access=[{"role": role, "groups": ["devs"]}]))
     result = builders.only(builders.one_pass(api))
     assert (result.state, builders.writes(api)) == ("invalid", [])
     assert "may not be given; allowed are admin, edit, view" in result.msg
 
 
-def test_N51_where_the_right_to_bind_is_missing_the_rest_is_done_and_it_is_told():
+def test_where_the_right_to_bind_is_missing_the_rest_is_done_and_it_is_told():
     api = builders.cluster(builders.nspro(access=[{"role": "edit", "groups": ["devs"]}]))
 
     def hook(verb, target):
@@ -52,7 +52,7 @@ def test_N51_where_the_right_to_bind_is_missing_the_rest_is_done_and_it_is_told(
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])
-def test_N51_a_binding_of_ours_that_somebody_made_anew_with_another_role_is_ours_again(role):
+def test_a_binding_of_ours_that_somebody_made_anew_with_another_role_is_ours_again(role):
     """Nobody can change a roleRef: deleted and made anew is how it is done, and how it is undone."""
     api = provided(access=[{"role": "view", "groups": ["devs"]}])
     key = ("RoleBinding", "team-a", "kubesteward-view")
@@ -67,7 +67,7 @@ def test_N51_a_binding_of_ours_that_somebody_made_anew_with_another_role_is_ours
     assert builders.only(builders.settled(api)).state == "ready"
 
 
-def test_N51_another_role_makes_a_new_binding_before_the_old_one_goes():
+def test_another_role_makes_a_new_binding_before_the_old_one_goes():
     api = provided(access=[{"role": "edit", "groups": ["devs"]}])
     api.put(builders.nspro(access=[{"role": "admin", "groups": ["devs"]}]))
     builders.one_pass(api)
@@ -80,7 +80,7 @@ def test_N51_another_role_makes_a_new_binding_before_the_old_one_goes():
 @pytest.mark.parametrize(
     "name", ["system:image-pullers", "system:image-builders", "system:deployers", "admin", "rancher-members"]
 )
-def test_N52_bindings_of_the_platform_are_never_touched(name):
+def test_bindings_of_the_platform_are_never_touched(name):
     api = provided(access=[{"role": "admin", "groups": ["devs"]}])
     api.put(builders.binding("team-a", name, "admin"), "openshift")
     before = api.read("RoleBinding", "team-a", name)
@@ -91,7 +91,7 @@ def test_N52_bindings_of_the_platform_are_never_touched(name):
     assert api.read("RoleBinding", "team-a", name) == before
 
 
-def test_N54_a_fresh_namespace_waits_for_its_accounts_and_makes_none():
+def test_a_fresh_namespace_waits_for_its_accounts_and_makes_none():
     spec = {"pullSecrets": [{"name": "regcred", "serviceAccounts": ["default", "builder"]}]}
     api = builders.cluster(builders.secret(), builders.nspro(**spec), accounts=("default",))
     builders.one_pass(api)
@@ -107,14 +107,14 @@ def test_N54_a_fresh_namespace_waits_for_its_accounts_and_makes_none():
     assert linked(api, ("ServiceAccount", "team-a", "builder")) == ["builder-dockercfg-x", "regcred"]
 
 
-def test_N55_the_status_lists_the_accounts_and_says_when_pods_get_the_secrets():
+def test_the_status_lists_the_accounts_and_says_when_pods_get_the_secrets():
     api = provided(**PULLS)
     told = "ServiceAccounts with pull secrets: default; Pods get them when they are made, not later"
     assert builders.condition(api, "team-a", "Ready")["message"] == f"everything is written; {told}"
     assert builders.only(builders.one_pass(api)).msg == told
 
 
-def test_N55_what_the_platform_linked_stays_and_what_was_linked_before_us_is_not_ours():
+def test_what_the_platform_linked_stays_and_what_was_linked_before_us_is_not_ours():
     api = provided(builders.secret("second"))
     api.put_account("team-a", "default", ["default-dockercfg-x", "second"])
     api.put(builders.nspro(pullSecrets=[{"name": "regcred"}, {"name": "second"}]))
@@ -126,7 +126,7 @@ def test_N55_what_the_platform_linked_stays_and_what_was_linked_before_us_is_not
     assert COPY not in api.objects
 
 
-def test_N55_an_account_that_somebody_edits_meanwhile_is_looked_at_again():
+def test_an_account_that_somebody_edits_meanwhile_is_looked_at_again():
     api = builders.cluster(builders.secret(), builders.nspro(**PULLS))
     builders.one_pass(api)
 
@@ -140,7 +140,7 @@ def test_N55_an_account_that_somebody_edits_meanwhile_is_looked_at_again():
     assert linked(api) == ["default-dockercfg-x", "regcred"]
 
 
-def test_N56_a_secret_is_written_where_it_differs_and_only_there():
+def test_a_secret_is_written_where_it_differs_and_only_there():
     api = provided(**PULLS)
     builders.one_pass(api)
     assert api.writes == []
@@ -153,7 +153,7 @@ def test_N56_a_secret_is_written_where_it_differs_and_only_there():
     assert api.objects[COPY]["data"] == api.objects[SOURCE]["data"]
 
 
-def test_N56_a_secret_that_becomes_of_the_other_type_is_made_anew():
+def test_a_secret_that_becomes_of_the_other_type_is_made_anew():
     api = provided(**PULLS)
     api.remove(*SOURCE)
     old = builders.secret()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N23 to N29: claims, names, labels."""
+"""Claims, names, labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARK = "app.kubernetes.io/managed-by"
     ],
     ids=lambda item: item["kind"],
 )
-def test_N23_an_object_of_the_same_name_that_is_not_ours_is_left_alone(theirs):
+def test_an_object_of_the_same_name_that_is_not_ours_is_left_alone(theirs):
     spec = {"access": [{"role": "edit", "groups": ["devs"]}], "pullSecrets": [{"name": "regcred"}]}
     api = builders.cluster(builders.secret())
     api.put(
@@ -65,7 +65,7 @@ RESERVED = [
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_N24_reserved_names_are_rejected_before_any_write(name):
+def test_reserved_names_are_rejected_before_any_write(name):
     api = builders.cluster(builders.nspro(name, adoption="Always"))
     if ("Namespace", None, name) not in api.objects:
         api.put(builders.adoptable(name))
@@ -78,13 +78,13 @@ def test_N24_reserved_names_are_rejected_before_any_write(name):
 
 
 @pytest.mark.parametrize("name", ["kubes", "my-default", "kubesteward", "opens", "x-kube-y", "openshifters"])
-def test_N24_a_pattern_meets_only_what_it_names(name):
+def test_a_pattern_meets_only_what_it_names(name):
     assert claims.ask(name, "ops/x", "Never", None).state == "free"
 
 
 @pytest.mark.parametrize("adoption", ["Never", "IfIdentical", "Always"])
 @pytest.mark.parametrize("word", [None, "", "ops/other", "other/team-a", "playbook"])
-def test_N24_no_author_of_a_nspro_seizes_a_namespace_by_its_name(adoption, word):
+def test_no_author_of_a_nspro_seizes_a_namespace_by_its_name(adoption, word):
     api = builders.cluster(builders.nspro("payments", adoption=adoption))
     if word is not None:
         api.edit(
@@ -99,14 +99,14 @@ def test_N24_no_author_of_a_nspro_seizes_a_namespace_by_its_name(adoption, word)
     ).msg
 
 
-def test_N26_no_label_that_opens_other_namespaces_can_be_asked_for():
+def test_no_label_that_opens_other_namespaces_can_be_asked_for():
     api = builders.cluster(builders.nspro(labels={"app": "infra"}))
     result = builders.only(builders.one_pass(api))
     assert (result.state, builders.writes(api)) == ("invalid", [])
     assert "app is not yours to set" in result.msg
 
 
-def test_N26_a_namespace_that_is_labelled_so_by_somebody_is_told():
+def test_a_namespace_that_somebody_gave_a_label_that_opens_others_is_told():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update(app="infra"), "tenant")
@@ -114,7 +114,7 @@ def test_N26_a_namespace_that_is_labelled_so_by_somebody_is_told():
     assert "app=infra, which opens every managed namespace" in warning
 
 
-def test_N26_peers_can_be_named_by_the_label_that_nobody_can_forge():
+def test_peers_can_be_named_by_the_label_that_nobody_can_forge():
     peer = {"kubernetes.io/metadata.name": "ingress"}
     api = builders.cluster(builders.nspro(managed=True, networkPolicy={"fromNamespaces": [peer]}))
     builders.settled(api)
@@ -122,7 +122,7 @@ def test_N26_peers_can_be_named_by_the_label_that_nobody_can_forge():
     assert {"namespaceSelector": {"matchLabels": peer}} in ingress[0]["from"]
 
 
-def test_N28_a_key_that_the_spec_drops_goes_and_one_that_somebody_edits_comes_back():
+def test_a_key_that_the_spec_drops_goes_and_one_that_somebody_edits_comes_back():
     marks = {"labels": {"team": "a", "stage": "test"}, "annotations": {"contact": "x"}}
     api = builders.cluster(builders.nspro(**marks))
     builders.settled(api)
@@ -142,7 +142,7 @@ def test_N28_a_key_that_the_spec_drops_goes_and_one_that_somebody_edits_comes_ba
     assert "contact" not in meta["annotations"]
 
 
-def test_N28_a_key_that_moves_from_the_labels_to_the_annotations_leaves_no_trace():
+def test_a_key_that_moves_from_the_labels_to_the_annotations_leaves_no_trace():
     api = builders.cluster(builders.nspro(labels={"team": "a"}))
     builders.settled(api)
     api.put(builders.nspro(annotations={"team": "a"}))
@@ -154,7 +154,7 @@ def test_N28_a_key_that_moves_from_the_labels_to_the_annotations_leaves_no_trace
     assert "team" not in meta["labels"]
 
 
-def test_N28_a_label_that_somebody_had_set_before_us_is_theirs():
+def test_a_label_that_somebody_had_set_before_us_is_theirs():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update(team="a"), "tenant")
@@ -177,7 +177,7 @@ DRIFTS = {
 
 
 @pytest.mark.parametrize("what", DRIFTS)
-def test_N29_another_manager_that_insists_is_named_and_there_is_no_ping_pong(what):
+def test_another_manager_that_insists_is_named_and_there_is_no_ping_pong(what):
     key, drift = DRIFTS[what]
     api = builders.cluster(builders.nspro(annotations={"contact": "us"}))
     builders.settled(api)
@@ -200,7 +200,7 @@ def test_N29_another_manager_that_insists_is_named_and_there_is_no_ping_pong(wha
     assert builders.only(builders.one_pass(api, now="2026-01-03T04:01:00Z")).state == "ready"
 
 
-def test_N29_a_level_that_an_administrator_set_is_not_lowered_by_a_later_wish():
+def test_a_level_that_an_administrator_set_is_not_lowered_by_a_later_wish():
     level = "pod-security.kubernetes.io/enforce"
     api = builders.cluster(builders.nspro())
     builders.settled(api)
@@ -219,7 +219,7 @@ def test_N29_a_level_that_an_administrator_set_is_not_lowered_by_a_later_wish():
     }
 
 
-def test_N62_a_level_that_openshift_set_by_itself_gives_way_to_a_wish():
+def test_a_level_that_openshift_set_by_itself_gives_way_to_a_wish():
     level = "pod-security.kubernetes.io/warn"
     api = builders.cluster(builders.nspro())
     builders.settled(api)
@@ -230,7 +230,7 @@ def test_N62_a_level_that_openshift_set_by_itself_gives_way_to_a_wish():
     assert api.objects[NAMESPACE]["metadata"]["labels"][level] == "baseline"
 
 
-def test_N29_what_others_set_is_ours_once_they_let_go_of_it():
+def test_what_others_set_is_ours_once_they_let_go_of_it():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["labels"].update(team="theirs"), "bob")
@@ -241,7 +241,7 @@ def test_N29_what_others_set_is_ours_once_they_let_go_of_it():
     assert api.objects[NAMESPACE]["metadata"]["labels"]["team"] == "ours"
 
 
-def test_N29_somebody_who_removes_a_label_again_and_again_is_let():
+def test_somebody_who_removes_a_label_again_and_again_is_let():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     repaired = 0
@@ -258,7 +258,7 @@ def test_N29_somebody_who_removes_a_label_again_and_again_is_let():
     assert api.objects[NAMESPACE]["metadata"]["labels"]["size"] == "large"
 
 
-def test_N29_each_field_that_one_person_edits_by_hand_is_repaired():
+def test_each_field_that_one_person_edits_by_hand_is_repaired():
     api = builders.cluster(builders.nspro(access=[{"role": "edit", "groups": ["devs"]}]))
     builders.settled(api)
     edits = [
@@ -285,7 +285,7 @@ def test_N29_each_field_that_one_person_edits_by_hand_is_repaired():
 
 
 @pytest.mark.parametrize("annotation", [claims.CLAIM, claims.REPAIRS])
-def test_N29_an_annotation_that_is_nested_without_end_stops_no_pass(annotation):
+def test_an_annotation_that_is_nested_without_end_stops_no_pass(annotation):
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({annotation: "[" * 100_000}))
@@ -293,7 +293,7 @@ def test_N29_an_annotation_that_is_nested_without_end_stops_no_pass(annotation):
     assert state == ("conflict" if annotation == claims.CLAIM else "ready")
 
 
-def test_N29_a_manager_that_changed_nothing_of_ours_is_no_rival():
+def test_a_manager_that_changed_nothing_of_ours_is_no_rival():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     for number in range(5):
@@ -309,7 +309,7 @@ def test_N29_a_manager_that_changed_nothing_of_ours_is_no_rival():
 
 
 @pytest.mark.parametrize("kind", ["Secret", "RoleBinding"])
-def test_N23_an_adopted_object_that_nobody_can_change_is_a_conflict_and_not_made_anew(kind):
+def test_an_adopted_object_that_nobody_can_change_is_a_conflict_and_not_made_anew(kind):
     theirs = {
         "Secret": {
             **builders.secret(where="team-a"),

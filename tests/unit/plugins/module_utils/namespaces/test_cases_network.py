@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N41 to N48: network policies."""
+"""Network policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def policy(**spec):
 
 
 @pytest.mark.parametrize("managed", [True, False])
-def test_N41_restricted_egress_leaves_dns_open_by_both_protocols(managed):
+def test_restricted_egress_leaves_dns_open_by_both_protocols(managed):
     spec = policy(managed=managed, networkPolicy={"restrictEgress": True, "toNamespaces": [{"team": "b"}]})
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     peers, dns = spec["egress"]
@@ -36,12 +36,12 @@ def test_N41_restricted_egress_leaves_dns_open_by_both_protocols(managed):
     }
 
 
-def test_N41_dns_is_closed_only_where_somebody_says_so():
+def test_dns_is_closed_only_where_somebody_says_so():
     assert len(policy(networkPolicy={"restrictEgress": True, "dns": False})["egress"]) == 1
     assert "egress" not in policy(networkPolicy={"dns": False})
 
 
-def test_N41_egress_that_is_no_longer_restricted_is_open_again():
+def test_egress_that_is_no_longer_restricted_is_open_again():
     api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": True}))
     builders.settled(api)
     api.put(builders.nspro())
@@ -49,23 +49,23 @@ def test_N41_egress_that_is_no_longer_restricted_is_open_again():
     assert api.objects[POLICY]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{}]}
 
 
-def test_N43_managed_has_exactly_one_peer():
+def test_managed_has_exactly_one_peer():
     spec = policy(managed=True)
     assert spec == {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [INFRA]}]}
 
 
-def test_N43_not_managed_is_open_to_everybody_and_not_to_namespaces_alone():
+def test_not_managed_is_open_to_everybody_and_not_to_namespaces_alone():
     assert policy()["ingress"] == [{}]
 
 
-def test_N43_own_pods_are_a_peer_without_a_namespace():
+def test_own_pods_are_a_peer_without_a_namespace():
     assert policy(managed=True, networkPolicy={"sameNamespace": True})["ingress"] == [
         {"from": [INFRA, {"podSelector": {}}]}
     ]
 
 
 @pytest.mark.parametrize("option", ["fromNamespaces", "toNamespaces"])
-def test_N43_a_peer_without_labels_would_be_everybody_and_is_refused(option):
+def test_a_peer_without_labels_would_be_everybody_and_is_refused(option):
     api = builders.cluster(builders.nspro(managed=True, networkPolicy={option: [{"team": "b"}, {}]}))
     result = builders.only(builders.one_pass(api))
     assert (result.state, builders.writes(api)) == ("invalid", [])
@@ -84,7 +84,7 @@ def test_N43_a_peer_without_labels_would_be_everybody_and_is_refused(option):
     ],
     ids=str,
 )
-def test_N43_whatever_somebody_changes_in_the_rule_is_put_back(drift):
+def test_whatever_somebody_changes_in_the_rule_is_put_back(drift):
     api = builders.cluster(builders.nspro(managed=True))
     builders.settled(api)
     api.edit(*POLICY, lambda obj: obj["spec"].update(drift), "tenant")
@@ -109,7 +109,7 @@ ROUTERS = {"policy-group.network.openshift.io/ingress": ""}
     ],
 )
 @pytest.mark.parametrize("openshift", [True, False])
-def test_N45_on_openshift_a_closed_namespace_that_does_not_let_routers_in_is_told(spec, is_told, openshift):
+def test_on_openshift_a_closed_namespace_that_does_not_let_routers_in_is_told(spec, is_told, openshift):
     api = builders.cluster(builders.nspro(**spec))
     builders.one_pass(api, openshift=openshift)
     warnings = builders.only(builders.one_pass(api, openshift=openshift)).warnings
@@ -134,7 +134,7 @@ def webhook(kind, namespace):
         ({"managed": True, "networkPolicy": {"ports": [{"port": 9443}]}}, False),
     ],
 )
-def test_N46_a_webhook_that_the_api_server_no_longer_reaches_is_told(kind, spec, is_told):
+def test_a_webhook_that_the_api_server_no_longer_reaches_is_told(kind, spec, is_told):
     api = builders.cluster(
         builders.nspro(**spec),
         builders.nspro("team-b", managed=True),
@@ -151,7 +151,7 @@ def test_N46_a_webhook_that_the_api_server_no_longer_reaches_is_told(kind, spec,
     assert api.requests.count(f"list {kind}") == 1
 
 
-def test_N46_ports_are_open_for_callers_that_no_selector_meets():
+def test_ports_are_open_for_callers_that_no_selector_meets():
     assert policy(managed=True, networkPolicy={"ports": [{"port": 9443}, {"port": 53, "protocol": "UDP"}]})[
         "ingress"
     ] == [
@@ -161,7 +161,7 @@ def test_N46_ports_are_open_for_callers_that_no_selector_meets():
 
 
 @pytest.mark.parametrize(("status", "state"), [(403, "ready"), (500, "pending")])
-def test_N46_where_nobody_lets_us_look_nothing_is_told(status, state):
+def test_of_webhooks_that_nobody_lets_us_read_nothing_is_told(status, state):
     api = builders.cluster(builders.nspro(managed=True), webhook("MutatingWebhookConfiguration", "team-a"))
 
     def hook(verb, target):
@@ -173,14 +173,14 @@ def test_N46_where_nobody_lets_us_look_nothing_is_told(status, state):
     assert (result.state, result.warnings) == (state, [])
 
 
-def test_N47_the_guards_stand_before_anybody_is_let_in():
+def test_the_guards_stand_before_anybody_is_let_in():
     api = builders.cluster(builders.nspro(access=[{"role": "edit", "groups": ["devs"]}]))
     builders.one_pass(api)
     kinds = [line.split()[1].split("/")[0] for line in builders.writes(api)]
     assert kinds == ["Namespace", "ResourceQuota", "NetworkPolicy", "LimitRange", "RoleBinding"]
 
 
-def test_N47_the_status_says_that_the_policy_is_written_and_not_that_it_works():
+def test_the_status_says_that_the_policy_is_written_and_not_that_it_works():
     api = builders.cluster(builders.nspro(managed=True))
     builders.settled(api)
     applied = builders.condition(api, "team-a", "NetworkPolicyApplied")
@@ -197,7 +197,7 @@ OPENING = {
 
 @pytest.mark.parametrize("managed", [True, False])
 @pytest.mark.parametrize("what", OPENING)
-def test_N48_a_policy_of_others_that_opens_what_ours_closes_is_told_and_left(managed, what):
+def test_a_policy_of_others_that_opens_what_ours_closes_is_told_and_left(managed, what):
     api = builders.cluster(builders.nspro(managed=managed))
     builders.settled(api)
     api.put(builders.policy("team-a", "theirs", OPENING[what]), "tenant")
@@ -211,7 +211,7 @@ def test_N48_a_policy_of_others_that_opens_what_ours_closes_is_told_and_left(man
 
 
 @pytest.mark.parametrize("restricted", [True, False])
-def test_N48_so_is_one_that_lets_out_what_ours_keeps_in(restricted):
+def test_a_policy_of_others_that_lets_out_what_ours_keeps_in_is_told(restricted):
     api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": restricted}))
     builders.settled(api)
     theirs = builders.policy("team-a", "theirs", [])
@@ -220,7 +220,7 @@ def test_N48_so_is_one_that_lets_out_what_ours_keeps_in(restricted):
     assert builders.only(builders.one_pass(api)).foreign_policies == (["theirs"] if restricted else [])
 
 
-def test_N48_no_policy_hides_by_naming_us_as_its_manager():
+def test_no_policy_hides_by_naming_us_as_its_manager():
     api = builders.cluster(builders.nspro(managed=True, adoption="Always"))
     api.put(builders.adoptable("team-a"))
     builders.settled(api)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N57 to N65: many namespaces, other writers, OpenShift; the operator's own part is tested with its files."""
+"""Many namespaces, other writers, OpenShift; the operator's own part is tested with its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UID_RANGE = "openshift.io/sa.scc.uid-range"
 
 
 @pytest.mark.parametrize("times", range(1, 5))
-def test_N57_a_conflict_is_tried_again_a_few_times_and_never_fails_the_pass(times):
+def test_a_conflict_is_tried_again_a_few_times_and_never_fails_the_pass(times):
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.put(builders.nspro(nssize="large"))
@@ -43,7 +43,7 @@ def test_N57_a_conflict_is_tried_again_a_few_times_and_never_fails_the_pass(time
     assert api.objects[QUOTA]["spec"]["hard"]["limits.cpu"] == "300m"
 
 
-def test_N57_somebody_who_patches_the_quota_during_our_pass_keeps_what_is_theirs():
+def test_somebody_who_patches_the_quota_during_our_pass_keeps_what_is_theirs():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     api.put(builders.nspro(nssize="large"))
@@ -58,7 +58,7 @@ def test_N57_somebody_who_patches_the_quota_during_our_pass_keeps_what_is_theirs
     assert api.objects[QUOTA]["spec"]["hard"] == {"limits.cpu": "300m", "limits.memory": "300Mi", "pods": "7"}
 
 
-def test_N60_a_thousand_namespaces_of_others_cost_an_unchanged_pass_no_request_more():
+def test_a_thousand_namespaces_of_others_cost_an_unchanged_pass_no_request_more():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     few = list(api.requests)
@@ -70,7 +70,7 @@ def test_N60_a_thousand_namespaces_of_others_cost_an_unchanged_pass_no_request_m
     assert api.dump() == before
 
 
-def test_N60_they_are_listed_page_by_page_and_without_what_is_not_needed():
+def test_namespaces_are_listed_page_by_page_and_without_what_is_not_needed():
     asked = []
 
     class Answer:
@@ -87,7 +87,7 @@ def test_N60_they_are_listed_page_by_page_and_without_what_is_not_needed():
     assert "PartialObjectMetadataList" in query["header_params"]["Accept"]
 
 
-def test_N60_many_nspros_are_worked_on_at_the_same_time_each_with_its_result():
+def test_many_nspros_are_worked_on_at_the_same_time_each_with_its_result():
     api = builders.cluster(*(builders.nspro(f"team-{number:02}") for number in range(30)))
     told = builders.one_pass(api)
     assert [(item.name, item.state) for item in told.results] == [(f"team-{n:02}", "ready") for n in range(30)]
@@ -95,7 +95,7 @@ def test_N60_many_nspros_are_worked_on_at_the_same_time_each_with_its_result():
     assert builders.writes(api) == []
 
 
-def test_N61_on_openshift_a_namespace_is_ready_once_it_has_its_range_of_users():
+def test_on_openshift_a_namespace_is_ready_once_it_has_its_range_of_users():
     api = builders.cluster(builders.nspro())
     api.edit("Namespace", None, "payments", lambda obj: obj["metadata"].update(annotations={UID_RANGE: "1/2"}))
     for _pass in range(2):
@@ -111,14 +111,14 @@ def test_N61_on_openshift_a_namespace_is_ready_once_it_has_its_range_of_users():
     assert api.objects[("Namespace", None, "team-a")]["metadata"]["annotations"][UID_RANGE] == "1000/10000"
 
 
-def test_N61_nobody_can_ask_for_a_range():
+def test_nobody_can_ask_for_a_range():
     api = builders.cluster(builders.nspro(annotations={UID_RANGE: "0/1"}))
     result = builders.only(builders.one_pass(api))
     assert (result.state, builders.writes(api)) == ("invalid", [])
 
 
 @pytest.mark.parametrize(("levels", "is_set"), [({"enforce": "baseline"}, True), ({"warn": "restricted"}, False)])
-def test_N62_who_sets_the_level_that_is_enforced_switches_openshifts_syncer_off(levels, is_set):
+def test_who_sets_the_level_that_is_enforced_switches_openshifts_syncer_off(levels, is_set):
     api = builders.cluster(builders.nspro(podSecurity=levels))
     builders.settled(api)
     labels = api.objects[("Namespace", None, "team-a")]["metadata"]["labels"]
@@ -142,7 +142,7 @@ def test_N62_who_sets_the_level_that_is_enforced_switches_openshifts_syncer_off(
     ],
     ids=str,
 )
-def test_N63_a_bad_spec_stops_no_other(bad):
+def test_a_bad_spec_stops_no_other(bad):
     api = builders.cluster(*(builders.nspro(name) for name in ("a-first", "z-last")))
     api.put(builders.nspro("middle", **bad))
     found = builders.by_name(builders.one_pass(api))
@@ -155,7 +155,7 @@ def test_N63_a_bad_spec_stops_no_other(bad):
     assert ("Namespace", None, "middle") not in api.objects
 
 
-def test_N63_a_spec_that_becomes_bad_leaves_the_namespace_as_it_is():
+def test_a_spec_that_becomes_bad_leaves_the_namespace_as_it_is():
     api = builders.cluster(builders.nspro())
     builders.settled(api)
     before = api.dump(HOME)
@@ -164,7 +164,7 @@ def test_N63_a_spec_that_becomes_bad_leaves_the_namespace_as_it_is():
     assert api.dump(HOME) == before
 
 
-def test_N64_two_passes_at_once_do_each_thing_once():
+def test_two_passes_at_once_do_each_thing_once():
     """A second pass that runs in the middle of the first, as of a second Pod of the operator."""
     api = builders.cluster(builders.nspro())
 
@@ -182,7 +182,7 @@ def test_N64_two_passes_at_once_do_each_thing_once():
     assert builders.writes(builders.settled(api) and api) == []
 
 
-def test_N65_the_watch_names_its_period():
+def test_the_watch_names_its_period():
     root = Path(__file__).parents[5]
     watches = {watch["kind"]: watch for watch in yaml.safe_load((root / "watches.yaml").read_text())}
     assert watches["Nspro"]["reconcilePeriod"] == "1m"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N1 to N21: owners, garbage collection, deletion."""
+"""Owners, garbage collection, deletion."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def owners(api):
     return [obj["metadata"]["ownerReferences"] for obj in api.objects.values() if "ownerReferences" in obj["metadata"]]
 
 
-def test_N01_nothing_is_owned_by_a_resource_in_a_namespace():
+def test_nothing_is_owned_by_a_resource_in_a_namespace():
     api = provided()
     assert owners(api) == []
     assert builders.claim_of(api, "team-a").by == f"{HOME}/team-a"
 
 
-def test_N03_what_the_operators_proxy_would_inject_into_is_created_once_and_holds_a_claim():
+def test_what_the_operators_proxy_would_inject_into_is_created_once_and_holds_a_claim():
     """It injects into a POST alone, and into a Namespace only an annotation; everything else is an apply."""
     api = builders.cluster(builders.secret(), builders.nspro(**EVERYTHING))
     builders.one_pass(api)
@@ -73,7 +73,7 @@ def test_N03_what_the_operators_proxy_would_inject_into_is_created_once_and_hold
     assert (builders.only(told).state, builders.writes(api)) == ("terminating", ["delete Namespace/team-a"])
 
 
-def test_N04_a_garbage_collector_that_starts_anew_finds_nothing_to_collect():
+def test_a_garbage_collector_that_starts_anew_finds_nothing_to_collect():
     api = provided()
     for obj in api.objects.values():
         # an owner that is not in the same namespace is absent for it
@@ -85,7 +85,7 @@ def test_N04_a_garbage_collector_that_starts_anew_finds_nothing_to_collect():
 
 
 @pytest.mark.parametrize("deletion", ["Keep", "Delete"])
-def test_N07_foreground_deletion_finds_no_owner_to_follow(deletion):
+def test_foreground_deletion_finds_no_owner_to_follow(deletion):
     api = provided(deletion=deletion)
     meta = api.objects[("Nspro", HOME, "team-a")]["metadata"]
     meta.update(deletionTimestamp=builders.NOW, finalizers=["foregroundDeletion", "nspro.example.com/cleanup"])
@@ -98,7 +98,7 @@ def test_N07_foreground_deletion_finds_no_owner_to_follow(deletion):
     assert {key[0] for key in api.objects if key[1] == "team-a"} == {"ServiceAccount"}
 
 
-def test_N08_deleting_the_resource_keeps_a_namespace_that_was_there_before():
+def test_deleting_the_resource_keeps_a_namespace_that_was_there_before():
     api = adopted()
     assert builders.claim_of(api, "team-a").origin == "adopted"
     mark_deleted(api)
@@ -115,7 +115,7 @@ def test_N08_deleting_the_resource_keeps_a_namespace_that_was_there_before():
     assert there["ResourceQuota"]["spec"]["hard"]["pods"] == "50"
 
 
-def test_N08_what_was_adopted_twice_is_still_not_ours():
+def test_what_was_adopted_twice_is_still_not_ours():
     api = adopted()
     builders.one_pass(api, state="released")
     builders.settled(api)
@@ -124,7 +124,7 @@ def test_N08_what_was_adopted_twice_is_still_not_ours():
     assert ("ResourceQuota", "team-a", "team-a-quota") in api.objects
 
 
-def test_N08_an_object_that_its_owner_removed_since_is_ours_when_we_make_it():
+def test_an_object_that_its_owner_removed_since_is_ours_when_we_make_it():
     api = adopted()
     api.remove("ResourceQuota", "team-a", "team-a-quota")
     builders.settled(api)
@@ -133,7 +133,7 @@ def test_N08_an_object_that_its_owner_removed_since_is_ours_when_we_make_it():
     assert ("ResourceQuota", "team-a", "team-a-quota") not in api.objects
 
 
-def test_N09_a_stale_nspro_never_takes_an_adopted_namespace_along():
+def test_a_stale_nspro_never_takes_an_adopted_namespace_along():
     """Its Nspro is gone for good, finalizer or not, and nobody remembers it."""
     api = adopted()
     api.remove("Nspro", HOME, "team-a")
@@ -142,7 +142,7 @@ def test_N09_a_stale_nspro_never_takes_an_adopted_namespace_along():
     assert "deletionTimestamp" not in api.objects[NAMESPACE]["metadata"]
 
 
-def test_N10_what_needs_us_goes_before_the_claim():
+def test_what_needs_us_goes_before_the_claim():
     api = provided(deletion="Keep")
     mark_deleted(api)
     builders.one_pass(api, name="team-a")
@@ -151,7 +151,7 @@ def test_N10_what_needs_us_goes_before_the_claim():
     assert lines[-1] == "patch Namespace/team-a"
 
 
-def test_N12_letting_go_of_what_is_not_there_is_no_failure():
+def test_letting_go_of_what_is_not_there_is_no_failure():
     api = builders.cluster(builders.nspro())
     mark_deleted(api)
     told = builders.one_pass(api, name="team-a")
@@ -159,7 +159,7 @@ def test_N12_letting_go_of_what_is_not_there_is_no_failure():
     assert builders.writes(api) == []
 
 
-def test_N12_letting_go_of_what_is_terminating_is_no_failure():
+def test_letting_go_of_what_is_terminating_is_no_failure():
     api = provided(deletion="Keep")
     api.remove(*NAMESPACE)
     mark_deleted(api)
@@ -168,7 +168,7 @@ def test_N12_letting_go_of_what_is_terminating_is_no_failure():
     assert builders.writes(api) == []
 
 
-def test_N12_a_namespace_that_begins_to_go_during_the_release_is_no_failure():
+def test_a_namespace_that_begins_to_go_during_the_release_is_no_failure():
     api = provided(deletion="Keep")
 
     def hook(verb, target):
@@ -180,7 +180,7 @@ def test_N12_a_namespace_that_begins_to_go_during_the_release_is_no_failure():
     assert (result.state, result.error) == ("terminating", "")
 
 
-def test_N15_a_terminating_namespace_is_waited_for_and_comes_back():
+def test_a_terminating_namespace_is_waited_for_and_comes_back():
     api = provided()
     api.events.clear()
     api.remove(*NAMESPACE)
@@ -194,7 +194,7 @@ def test_N15_a_terminating_namespace_is_waited_for_and_comes_back():
     assert builders.only(builders.settled(api)).state == "ready"
 
 
-def test_N18_access_is_taken_away_last():
+def test_access_is_taken_away_last():
     api = provided(deletion="Keep")
     builders.one_pass(api, state="released")
     kinds = [line.split()[1].split("/")[0] for line in builders.writes(api)]
@@ -209,7 +209,7 @@ def test_N18_access_is_taken_away_last():
     ]
 
 
-def test_N18_access_stays_where_something_else_could_not_be_removed():
+def test_access_stays_where_something_else_could_not_be_removed():
     api = provided(deletion="Keep")
 
     def hook(verb, target):
@@ -225,7 +225,7 @@ def test_N18_access_stays_where_something_else_could_not_be_removed():
 
 
 @pytest.mark.parametrize("value", ["", "true", "false"])
-def test_N19_a_guarded_namespace_is_never_deleted(value):
+def test_a_guarded_namespace_is_never_deleted(value):
     api = provided(deletion="Delete")
     api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: value}))
     mark_deleted(api)
@@ -235,7 +235,7 @@ def test_N19_a_guarded_namespace_is_never_deleted(value):
     assert api.objects[NAMESPACE]["metadata"]["annotations"] == {claims.GUARD: value}
 
 
-def test_N19_a_guard_that_comes_between_our_read_and_the_deletion_counts():
+def test_a_guard_that_comes_between_our_read_and_the_deletion_counts():
     api = provided(deletion="Delete")
     mark_deleted(api)
 
@@ -252,27 +252,27 @@ def test_N19_a_guard_that_comes_between_our_read_and_the_deletion_counts():
 @pytest.mark.parametrize(
     ("origin", "spec", "kept"), [("created", "", False), ("adopted", "", True), ("created", "Keep", True)]
 )
-def test_N19_what_becomes_of_a_namespace_is_in_its_claim(origin, spec, kept):
+def test_what_becomes_of_a_namespace_is_in_its_claim(origin, spec, kept):
     assert claims.policy(origin, spec) == ("Keep" if kept else "Delete")
     api = (provided if origin == "created" else adopted)(**({"deletion": spec} if spec else {}))
     text = api.objects[NAMESPACE]["metadata"]["annotations"][claims.CLAIM]
     assert json.loads(text)["deletion"] == claims.policy(origin, spec)
 
 
-def test_N19_a_spec_that_says_keep_counts_also_where_no_pass_has_seen_it():
+def test_a_spec_that_says_keep_counts_also_where_no_pass_has_seen_it():
     api = provided()
     api.put(builders.nspro(**EVERYTHING, deletion="Keep"))
     mark_deleted(api)
     assert builders.only(builders.one_pass(api)).state == "released"
 
 
-def test_N20_no_finalizer_is_put_on_a_namespace():
+def test_no_finalizer_is_put_on_a_namespace():
     api = provided()
     assert "finalizers" not in api.objects[NAMESPACE]["metadata"]
     assert "finalizers" not in api.objects[NAMESPACE].get("spec", {})
 
 
-def test_N21_nothing_that_is_written_asks_for_the_right_to_block_an_owners_deletion():
+def test_nothing_that_is_written_asks_for_the_right_to_block_an_owners_deletion():
     api = builders.cluster(builders.secret(), builders.nspro(**EVERYTHING))
     written = []
     create, apply = api.create, api.apply
@@ -283,7 +283,7 @@ def test_N21_nothing_that_is_written_asks_for_the_right_to_block_an_owners_delet
     assert not [obj for obj in written if "blockOwnerDeletion" in json.dumps(obj) or "ownerRef" in json.dumps(obj)]
 
 
-def test_N18_a_binding_of_ours_whose_label_somebody_took_away_goes_all_the_same():
+def test_a_binding_of_ours_whose_label_somebody_took_away_goes_all_the_same():
     api = provided(deletion="Keep")
     key = ("RoleBinding", "team-a", "kubesteward-edit")
     api.edit(*key, lambda obj: obj["metadata"].pop("labels"), "tenant")
@@ -291,7 +291,7 @@ def test_N18_a_binding_of_ours_whose_label_somebody_took_away_goes_all_the_same(
     assert key not in api.objects
 
 
-def test_N18_what_was_given_back_is_not_ours_for_the_traces_that_we_left_on_it():
+def test_what_was_given_back_is_not_ours_for_the_traces_that_we_left_on_it():
     api = adopted()
     builders.one_pass(api, state="released")
     api.put(builders.nspro(adoption="Always", limitRange={"enabled": False}))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases N31 to N39: quotas and limits."""
+"""Quotas and limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hard(api):
 
 
 @pytest.mark.parametrize(("nssize", "amount"), [("small", 100), ("medium", 200), ("large", 300)])
-def test_N31_a_pod_without_limits_gets_half_of_the_quota(nssize, amount):
+def test_a_pod_without_limits_gets_half_of_the_quota(nssize, amount):
     api = provided(nssize=nssize)
     assert hard(api) == {"limits.cpu": f"{amount}m", "limits.memory": f"{amount}Mi"}
     (item,) = api.objects[LIMITS]["spec"]["limits"]
@@ -33,7 +33,7 @@ def test_N31_a_pod_without_limits_gets_half_of_the_quota(nssize, amount):
     assert builders.only(builders.one_pass(api)).warnings == []
 
 
-def test_N31_without_a_limit_range_a_warning_says_what_is_refused():
+def test_without_a_limit_range_a_warning_says_what_is_refused():
     api = provided(limitRange={"enabled": False})
     assert LIMITS not in api.objects
     (warning,) = builders.only(builders.one_pass(api)).warnings
@@ -41,14 +41,14 @@ def test_N31_without_a_limit_range_a_warning_says_what_is_refused():
     assert warning in api.objects[("Nspro", "ops", "team-a")]["status"]["warnings"]
 
 
-def test_N31_a_quota_on_counts_alone_needs_no_limits():
+def test_a_quota_on_counts_alone_needs_no_limits():
     api = builders.cluster(builders.nspro())
     builders.settled(api, sizes={"small": {"quota": {"count/pods": "5"}}})
     assert LIMITS not in api.objects
     assert builders.only(builders.one_pass(api, sizes={"small": {"quota": {"count/pods": 5}}})).warnings == []
 
 
-def test_N32_the_module_gives_the_same_as_a_resource():
+def test_the_module_gives_the_same_as_a_resource():
     spec = {"managed": True, "labels": {"team": "a"}}
     by_resource, by_module = provided(**spec), builders.cluster()
     builders.provision(by_module, name="team-a", size="small", **spec)
@@ -62,7 +62,7 @@ def test_N32_the_module_gives_the_same_as_a_resource():
 @pytest.mark.parametrize(
     ("used", "is_tight"), [("50m", False), ("51m", True), ("100m", True), ("0.1", True), ("0", False)]
 )
-def test_N33_where_no_second_pod_fits_a_warning_says_that_a_rolling_update_may_stop(used, is_tight):
+def test_where_no_second_pod_fits_a_warning_says_that_a_rolling_update_may_stop(used, is_tight):
     api = provided()
     api.count("team-a", limits_cpu=used)
     result = builders.only(builders.one_pass(api))
@@ -72,7 +72,7 @@ def test_N33_where_no_second_pod_fits_a_warning_says_that_a_rolling_update_may_s
     assert api.objects[("Nspro", "ops", "team-a")]["status"].get("warnings") == (told if is_tight else None)
 
 
-def test_N35_there_and_back_leaves_one_quota_one_policy_and_one_limit_range():
+def test_a_size_changed_there_and_back_leaves_one_quota_one_policy_and_one_limit_range():
     api = provided()
     first = {key: api.objects[key]["spec"] for key in (QUOTA, LIMITS)}
     for nssize in ("large", "small"):
@@ -89,7 +89,7 @@ def test_N35_there_and_back_leaves_one_quota_one_policy_and_one_limit_range():
     assert {key: api.objects[key]["spec"] for key in (QUOTA, LIMITS)} == first
 
 
-def test_N35_what_a_size_no_longer_limits_is_no_longer_limited():
+def test_what_a_size_no_longer_limits_is_no_longer_limited():
     api = builders.cluster(builders.nspro())
     builders.settled(api, sizes={"small": {"quota": {"limits.cpu": "1", "count/pods": "5"}}})
     builders.settled(api, sizes={"small": {"quota": {"limits.cpu": "1"}}})
@@ -98,7 +98,7 @@ def test_N35_what_a_size_no_longer_limits_is_no_longer_limited():
 
 @pytest.mark.parametrize("cpu", ["0.1", "100m", "1e-1"])
 @pytest.mark.parametrize("memory", ["104857600", "102400Ki", "100Mi"])
-def test_N38_another_spelling_of_another_manager_is_no_conflict(cpu, memory):
+def test_another_spelling_of_another_manager_is_no_conflict(cpu, memory):
     api = builders.cluster(builders.nspro(adoption="IfIdentical"))
     api.put(builders.adoptable("team-a", labels={"size": "small", "managed": "false"}), "helm")
     api.put(builders.quota("team-a", {"limits.cpu": cpu, "limits.memory": memory}), "helm")
@@ -118,7 +118,7 @@ def test_N38_another_spelling_of_another_manager_is_no_conflict(cpu, memory):
     assert quantity.equal(hard(api)["limits.memory"], "100Mi")
 
 
-def test_N38_a_really_different_amount_is_none():
+def test_a_really_different_amount_of_another_manager_is_a_conflict():
     api = builders.cluster(builders.nspro(adoption="IfIdentical"))
     api.put(builders.adoptable("team-a", labels={"size": "small", "managed": "false"}), "helm")
     api.put(builders.quota("team-a", {"limits.cpu": "0.2", "limits.memory": "100Mi"}), "helm")
@@ -174,7 +174,7 @@ def test_apply_shrinks_with_a_warning():
 
 @pytest.mark.parametrize("shrink", ["Hold", "Apply"])
 @pytest.mark.parametrize("stale", ["no status", "of another spec", "not all counted"])
-def test_N39_what_is_not_counted_yet_is_waited_for(shrink, stale):
+def test_what_is_not_counted_yet_is_waited_for(shrink, stale):
     api = shrinking(shrink)
     status = api.objects[QUOTA]["status"]
     if stale == "no status":
@@ -193,7 +193,7 @@ def test_N39_what_is_not_counted_yet_is_waited_for(shrink, stale):
     assert hard(api)["limits.cpu"] == "100m"
 
 
-def test_N39_a_status_in_another_spelling_is_of_this_spec():
+def test_a_status_in_another_spelling_is_of_this_spec():
     api = shrinking(limits_cpu="10m")
     api.objects[QUOTA]["status"]["hard"] = {"limits.cpu": "0.3", "limits.memory": "307200Ki"}
     assert builders.only(builders.one_pass(api)).state == "ready"

@@ -42,7 +42,7 @@ def let_go(cluster: Contested) -> provision.Result:
     return provision.let_go(cluster, "team-a", "ops/team-a", str, provision.Options(sizes.DEFAULTS))
 
 
-def test_N12_a_namespace_that_could_not_be_released_keeps_the_finalizer():
+def test_a_namespace_that_could_not_be_released_keeps_the_finalizer():
     cluster = Contested()
     result = let_go(cluster)
     assert len(cluster.patches) == provision.ATTEMPTS
@@ -69,14 +69,14 @@ def going() -> FakeApi:
     return api
 
 
-def test_N24_a_name_that_was_reserved_since_is_kept():
+def test_a_name_that_was_reserved_since_is_kept():
     api = going()
     result = builders.only(builders.one_pass(api, reserved=["team-*"]))
     assert (result.state, api.objects[NAMESPACE]["status"]) == ("released", {"phase": "Active"})
     assert "reserved (team-*)" in result.msg
 
 
-def test_N24_the_namespace_of_the_nspros_is_not_deleted_whatever_it_is_annotated():
+def test_the_namespace_of_the_nspros_is_not_deleted_whatever_it_is_annotated():
     api = builders.cluster(builders.nspro(HOME))
     text = claims.Claim(f"{HOME}/{HOME}", claims.CREATED, "Delete").render()
     api.edit("Namespace", None, HOME, lambda obj: obj["metadata"].update(annotations={claims.CLAIM: text}))

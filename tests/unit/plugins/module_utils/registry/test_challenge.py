@@ -12,19 +12,19 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import c
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 
 
-def test_F1_a_challenge_without_service_gives_a_token_request_without_it():
+def test_a_challenge_without_service_gives_a_token_request_without_it():
     (found,) = ch.parse('Bearer realm="https://eu-docker.pkg.dev/v2/token"')
     (request,) = ch.token_requests(found, "repository:a/b:pull", None)
     assert request.url == "https://eu-docker.pkg.dev/v2/token?scope=repository:a/b:pull"
 
 
-def test_F3_a_comma_within_a_scope_is_kept():
+def test_a_comma_within_a_scope_is_kept():
     (found,) = ch.parse('Bearer realm="https://x/t",scope="repository:a/b:pull,push",service="s"')
     assert found.get("scope") == "repository:a/b:pull,push"
     assert found.get("service") == "s"
 
 
-def test_F5_the_realm_of_basic_is_only_text():
+def test_the_realm_of_basic_is_only_text():
     (found,) = ch.parse('Basic realm="Registry Realm"')
     assert (found.scheme, found.get("realm")) == ("basic", "Registry Realm")
     assert ch.choose([found]) == found
@@ -109,7 +109,7 @@ def test_plain_http_to_the_own_host_is_only_for_plain_http_registries():
         ch.check_realm("http://other.example/token", "http://r.example")
 
 
-def test_E10_an_identity_token_is_posted_as_a_refresh_token():
+def test_an_identity_token_is_posted_as_a_refresh_token():
     (found,) = ch.parse('Bearer realm="https://acr.example/oauth2/token",service="acr.example"')
     (request,) = ch.token_requests(found, "repository:a:pull", Credential("s", identity_token="id+token"))
     assert request.authorization is None
@@ -119,13 +119,13 @@ def test_E10_an_identity_token_is_posted_as_a_refresh_token():
     assert "service=acr.example" in request.form
 
 
-def test_E10_a_password_beside_it_is_tried_where_the_server_knows_no_post():
+def test_a_password_beside_it_is_tried_where_the_server_knows_no_post():
     (found,) = ch.parse('Bearer realm="https://acr.example/t"')
     requests = ch.token_requests(found, "", Credential("s", "u", "p", identity_token="id"))
     assert [bool(request.form) for request in requests] == [True, False]
 
 
-def test_E12_credentials_go_to_the_realm_as_basic():
+def test_credentials_go_to_the_realm_as_basic():
     (found,) = ch.parse('Bearer realm="https://t/token?a=b"')
     (request,) = ch.token_requests(found, "x", Credential("s", "u", "p"))
     assert request.authorization == "Basic dTpw"
@@ -143,7 +143,7 @@ def test_E12_credentials_go_to_the_realm_as_basic():
         (b'{"token":"t","expires_in":1e12}', "t", 43200),
     ],
 )
-def test_F7_tokens_live_for_a_minute_at_least(body, value, lifetime):
+def test_tokens_live_for_a_minute_at_least(body, value, lifetime):
     token = ch.read_token(body)
     assert (token.value, token.lifetime) == (value, lifetime)
 

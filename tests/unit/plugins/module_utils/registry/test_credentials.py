@@ -31,20 +31,20 @@ def users(found):
 
 
 @pytest.mark.parametrize("key", ["https://index.docker.io/v1/", "docker.io", "index.docker.io", "registry-1.docker.io"])
-def test_E1_every_key_of_docker_hub_is_used(key):
+def test_every_key_of_docker_hub_is_used(key):
     assert users(matching([config(key)], "registry-1.docker.io", "org/app")) == [key]
 
 
-def test_E1_a_key_of_docker_hub_is_for_no_other_host():
+def test_a_key_of_docker_hub_is_for_no_other_host():
     assert not matching([config("https://index.docker.io/v1/")], "r.example", "org/app")
 
 
-def test_E3_the_port_of_a_key_counts():
+def test_the_port_of_a_key_counts():
     assert users(matching([config("h", "h:5000")], "h:5000", "a")) == ["h:5000"]
     assert users(matching([config("h", "h:5000")], "h", "a")) == ["h"]
 
 
-def test_E4_the_longest_path_comes_first_and_others_do_not_match():
+def test_the_longest_path_comes_first_and_others_do_not_match():
     found = matching([config("r.example", "r.example/a", "r.example/b", "r.example/b/x")], "r.example", "b/x")
     assert users(found) == ["r.example/b/x", "r.example/b", "r.example"]
 
@@ -62,18 +62,18 @@ def test_E4_the_longest_path_comes_first_and_others_do_not_match():
         ("*.example.com", "a.example.com:5000", False),
     ],
 )
-def test_E7_wildcards_hold_within_one_label(pattern, host, fits):
+def test_wildcards_hold_within_one_label(pattern, host, fits):
     assert bool(matching([config(pattern)], host, "app")) is fits
 
 
-def test_E7_a_literal_host_comes_before_a_pattern():
+def test_a_literal_host_comes_before_a_pattern():
     assert users(matching([config("*.example.com", "a.example.com")], "a.example.com", "x")) == [
         "a.example.com",
         "*.example.com",
     ]
 
 
-def test_E8_both_forms_work_and_auth_wins():
+def test_both_forms_work_and_auth_wins():
     auth = base64.b64encode(b"u1:p:1").decode()
     plain = read_config({"auths": {"h": {"username": "u", "password": "p"}}}, "s")
     only = read_config({"auths": {"h": {"auth": auth.rstrip("=")}}}, "s")
@@ -127,7 +127,7 @@ def test_a_secret_cannot_name_helper_programs():
         secret("[" * 100_000),
     ],
 )
-def test_E16_a_broken_secret_is_named_and_nothing_of_it_shown(broken):
+def test_a_broken_secret_is_named_and_nothing_of_it_shown(broken):
     read = read_secret(broken, "ns", "pull")
     assert read.problems
     assert all("ns/pull" in problem for problem in read.problems)
@@ -135,7 +135,7 @@ def test_E16_a_broken_secret_is_named_and_nothing_of_it_shown(broken):
     assert not read.entries
 
 
-def test_E16_printing_a_credential_shows_its_source_only():
+def test_printing_a_credential_shows_its_source_only():
     shown = repr(Credential("secret ns/a", MARKER, MARKER, MARKER, MARKER))
     assert MARKER not in shown
     assert "ns/a" in shown

@@ -103,7 +103,7 @@ def test_a_helper_runs_once_for_all_threads(program, tmp_path):
     assert helpers.TIMEOUT <= 10
 
 
-def test_E_a_helper_of_the_configuration_opens_the_registry(program):
+def test_a_helper_of_the_configuration_opens_the_registry(program):
     program('echo \'{"Username":"u","Secret":"s"}\'')
 
     def asks(asked):

@@ -81,7 +81,7 @@ def test_a_broken_secret_is_named_where_a_private_image_is_refused():
     assert "secret shop/pull" in result["images"][0]["msg"]
 
 
-def test_E17_every_secret_that_admission_gave_the_pod_is_tried():
+def test_every_secret_that_admission_gave_the_pod_is_tried():
     with serving(wants_basic(("sa", "p"))) as server:
         cluster = Cluster(own=pull_secret("other.example", "u", "p"), default=pull_secret(server.host, "sa", "p"))
         names = [{"namespace": "shop", "name": name} for name in ("own", "default")]

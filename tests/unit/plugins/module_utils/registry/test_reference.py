@@ -16,7 +16,7 @@ D = "sha256:" + "a" * 64
 D512 = "sha512:" + "b" * 128
 
 
-def test_D1_a_private_host_gets_no_library_and_tag_and_digest_leave_the_path():
+def test_a_private_host_gets_no_library_and_tag_and_digest_leave_the_path():
     found = parse(f"reg.example.com/app:1@{D}")
     assert (found.registry, found.repository, found.tag, found.digest) == ("reg.example.com", "app", "1", D)
 
@@ -31,7 +31,7 @@ def test_D1_a_private_host_gets_no_library_and_tag_and_digest_leave_the_path():
         "library/nginx",
     ],
 )
-def test_D2_every_form_of_docker_hub_is_one(text):
+def test_every_form_of_docker_hub_is_one(text):
     found = parse(text)
     assert (found.registry, found.repository, found.tag) == ("registry-1.docker.io", "library/nginx", "latest")
     assert found == parse("nginx")
@@ -50,17 +50,17 @@ def test_D2_every_form_of_docker_hub_is_one(text):
         ("10.0.0.1/app", "10.0.0.1", "app", "latest"),
     ],
 )
-def test_D3_the_first_part_is_a_host_only_with_dot_colon_or_localhost(text, registry, repository, tag):
+def test_the_first_part_is_a_host_only_with_dot_colon_or_localhost(text, registry, repository, tag):
     found = parse(text)
     assert (found.registry, found.repository, found.tag) == (registry, repository, tag)
 
 
-def test_D4_a_tag_with_a_digest_follows_the_tag_and_keeps_the_digest():
+def test_a_tag_with_a_digest_follows_the_tag_and_keeps_the_digest():
     found = parse(f"repo:1.2@{D}")
     assert (found.tag, found.digest, found.identifier, found.pinned) == ("1.2", D, "1.2", False)
 
 
-def test_D6_a_digest_alone_is_pinned_and_no_error():
+def test_a_digest_alone_is_pinned_and_no_error():
     found = parse(f"repo@{D}")
     assert (found.tag, found.identifier, found.pinned) == (None, D, True)
 

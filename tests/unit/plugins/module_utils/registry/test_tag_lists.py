@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Case H, and I4: lists of tags come page by page, and whole or not at all."""
+"""Lists of tags come page by page, and whole or not at all."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def page(tags, link="", url="https://r.example/v2/app/tags/list"):
     return protocol.Response(200, {"link": link} if link else {}, json.dumps({"tags": tags}).encode(), url)
 
 
-def test_H1_pages_are_followed_to_the_end():
+def test_pages_are_followed_to_the_end():
     link = '</v2/app/tags/list?last=b&n=1000>; rel="next"'
     tags, asked = run(protocol.list_tags("app"), page(["a", "b"], link), page(["c"]))
     assert tags == ["a", "b", "c"]
     assert asked == ["/v2/app/tags/list?n=1000", "/v2/app/tags/list?last=b&n=1000"]
 
 
-def test_H3_a_link_without_the_repository_is_rebuilt_from_last():
+def test_a_link_without_the_repository_is_rebuilt_from_last():
     link = '</tags/list?last=b&n=2>; rel="next"'
     _tags, asked = run(protocol.list_tags("app"), page(["a", "b"], link), page(["c"]))
     assert asked[1] == "/v2/app/tags/list?n=1000&last=b"
@@ -54,18 +54,18 @@ def test_H3_a_link_without_the_repository_is_rebuilt_from_last():
 @pytest.mark.parametrize(
     "target", ["https://evil.example/v2/app/tags/list?last=b", "http://r.example/v2/app/tags/list?last=b", "http://[x"]
 )
-def test_H3_a_link_to_another_origin_is_refused(target):
+def test_a_link_to_another_origin_is_refused(target):
     with pytest.raises(StewardError, match="another host"):
         run(protocol.list_tags("app"), page(["a"], f'<{target}>; rel="next"'))
 
 
-def test_H1_pages_that_do_not_end_are_an_error():
+def test_pages_that_do_not_end_are_an_error():
     link = '</v2/app/tags/list?n=1000>; rel="next"'
     with pytest.raises(StewardError, match="does not end"):
         run(protocol.list_tags("app"), page(["a"], link), page(["a"], link))
 
 
-def test_H7_a_refused_list_does_not_touch_the_look_up_of_one_tag():
+def test_a_refused_list_does_not_touch_the_look_up_of_one_tag():
     with pytest.raises(StewardError) as caught:
         run(protocol.list_tags("app"), protocol.Response(413, {}, url="https://r.example/"))
     assert "413" in str(caught.value)
@@ -73,7 +73,7 @@ def test_H7_a_refused_list_does_not_touch_the_look_up_of_one_tag():
         assert one(f"{server.host}/app:t")["state"] == "found"
 
 
-def test_H8_a_look_up_never_lists():
+def test_a_look_up_never_lists():
     with serving(GOOD) as server:
         one(f"{server.host}/app:t", resolve=["config"])
         assert not any("tags/list" in line for line in server.lines)
@@ -85,7 +85,7 @@ def test_a_page_that_is_none_is_an_error(body):
         run(protocol.list_tags("app"), protocol.Response(200, {}, body, "https://r.example/"))
 
 
-def test_I4_one_failed_page_fails_the_whole_list():
+def test_one_failed_page_fails_the_whole_list():
     link = '</v2/app/tags/list?last=b&n=1000>; rel="next"'
     with pytest.raises(StewardError) as caught:
         run(protocol.list_tags("app"), page(["a", "b"], link), protocol.Response(429, {}, url="https://r.example/"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases G and I: redirects, proxies, TLS, rate limits, retries."""
+"""Redirects, proxies, TLS, rate limits, retries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wants_basic(asked):
     return GOOD(asked) if asked.authorization else Reply(401, {"WWW-Authenticate": 'Basic realm="r"'})
 
 
-def test_G1_a_redirect_to_another_port_carries_no_credential():
+def test_a_redirect_to_another_port_carries_no_credential():
     with serving(GOOD) as other:
 
         def away(asked):
@@ -71,7 +71,7 @@ def test_G1_a_redirect_to_another_port_carries_no_credential():
     assert found["digest"] == sha256(BODY)
 
 
-def test_G1_a_redirect_on_the_same_host_keeps_the_credential():
+def test_a_redirect_on_the_same_host_keeps_the_credential():
     def moved(asked):
         if asked.path == "/elsewhere/manifests/t":
             return wants_basic(asked)
@@ -130,7 +130,7 @@ def test_an_address_is_checked_on_the_open_connection(monkeypatch):
         ("bad/range,quay.io", "quay.io", True),
     ],
 )
-def test_G4_no_proxy_knows_suffixes_and_ranges(monkeypatch, no_proxy, host, direct):
+def test_no_proxy_knows_suffixes_and_ranges(monkeypatch, no_proxy, host, direct):
     monkeypatch.setenv("HTTPS_PROXY", "http://user:pw@proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -138,7 +138,7 @@ def test_G4_no_proxy_knows_suffixes_and_ranges(monkeypatch, no_proxy, host, dire
     assert (not proxies.get("https")) is direct
 
 
-def test_G4_a_proxy_is_used_and_its_password_never_shown(monkeypatch):
+def test_a_proxy_is_used_and_its_password_never_shown(monkeypatch):
     with serving(lambda asked: GOOD(asked)) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://user:pr0xypw@{proxy.host}")
         monkeypatch.setenv("NO_PROXY", "")
@@ -168,14 +168,14 @@ def secure(authority):
     server.close()
 
 
-def test_G5_a_private_ca_is_trusted_where_it_is_given(authority, secure, tmp_path):
+def test_a_private_ca_is_trusted_where_it_is_given(authority, secure, tmp_path):
     path = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(path)
     registries = [{"prefix": secure.host, "ca_cert": str(path)}]
     assert one(f"{secure.host}/app:t", registries=registries)["digest"] == sha256(BODY)
 
 
-def test_G5_an_unknown_ca_is_a_tls_error_that_names_the_host(secure):
+def test_an_unknown_ca_is_a_tls_error_that_names_the_host(secure):
     found = one(f"{secure.host}/app:t", registries=[{"prefix": secure.host, "validate_certs": True}])
     assert found["reason"] == "tls_error"
     assert "certificate verify failed" in found["msg"]
@@ -183,19 +183,19 @@ def test_G5_an_unknown_ca_is_a_tls_error_that_names_the_host(secure):
 
 
 @pytest.mark.parametrize("option", [{"validate_certs": False}, {"insecure": True}])
-def test_G5_unverified_tls_is_explicit_and_for_one_registry(secure, option):
+def test_unverified_tls_is_explicit_and_for_one_registry(secure, option):
     assert one(f"{secure.host}/app:t", registries=[{"prefix": secure.host, **option}])["state"] == "found"
     other = [{"prefix": "other.example", **option}, {"prefix": secure.host, "validate_certs": True}]
     assert one(f"{secure.host}/app:t", registries=other)["reason"] == "tls_error"
 
 
-def test_G5_a_ca_file_that_cannot_be_read_is_named():
+def test_a_ca_file_that_cannot_be_read_is_named():
     found = one("r.example/app:t", registries=[{"prefix": "r.example", "ca_cert": "/nonexistent/ca.pem"}])
     assert found["reason"] == "tls_error"
     assert "/nonexistent/ca.pem" in found["msg"]
 
 
-def test_I1_a_long_pause_is_not_slept_and_holds_for_every_image_of_the_host(naps):
+def test_a_long_pause_is_not_slept_and_holds_for_every_image_of_the_host(naps):
     with serving(lambda asked: Reply(429, {"Retry-After": "30"})) as server:
         found = look_up(images=[f"{server.host}/app:{n}" for n in range(5)], concurrency=1)["images"]
         assert len(server.asked) == 1
@@ -204,32 +204,32 @@ def test_I1_a_long_pause_is_not_slept_and_holds_for_every_image_of_the_host(naps
     assert sum(naps) == 0
 
 
-def test_I1_a_short_pause_is_slept_and_the_request_repeated(naps):
+def test_a_short_pause_is_slept_and_the_request_repeated(naps):
     answers = [Reply(429, {"Retry-After": "2"})]
     with serving(lambda asked: answers.pop() if answers else GOOD(asked)) as server:
         assert one(f"{server.host}/app:t")["state"] == "found"
     assert 1.5 < sum(naps) < 3.5
 
 
-def test_I1_a_limit_without_a_time_is_repeated_a_few_times_only(naps):
+def test_a_limit_without_a_time_is_repeated_a_few_times_only(naps):
     with serving(lambda asked: Reply(429)) as server:
         assert one(f"{server.host}/app:t")["reason"] == "rate_limited"
         assert len(server.asked) == 3
 
 
-def test_I5_one_check_is_one_head():
+def test_one_check_is_one_head():
     with serving(GOOD) as server:
         assert one(f"{server.host}/app:t")["requests_made"] == 1
         assert server.lines == ["HEAD /v2/app/manifests/t"]
 
 
-def test_I6_nothing_is_fetched_with_get_for_a_digest_alone():
+def test_nothing_is_fetched_with_get_for_a_digest_alone():
     with serving(GOOD) as server:
         look_up(images=[f"{server.host}/app:t", f"{server.host}/app:u"])
         assert {asked.method for asked in server.asked} == {"HEAD"}
 
 
-def test_I8_the_same_reference_with_the_same_credentials_is_one_look_up():
+def test_the_same_reference_with_the_same_credentials_is_one_look_up():
     with serving(GOOD) as server:
         images = [f"{server.host}/app:t", {"image": f"{server.host}/app:t"}] * 50
         result = look_up(images=images, auth_config={"auths": {server.host: {"username": "u", "password": "p"}}})
@@ -238,7 +238,7 @@ def test_I8_the_same_reference_with_the_same_credentials_is_one_look_up():
     assert {entry["digest"] for entry in result["images"]} == {sha256(BODY)}
 
 
-def test_I10_few_pulls_left_stop_optional_requests_and_are_shown():
+def test_few_pulls_left_stop_optional_requests_and_are_shown():
     top = index(child(BODY))
     good = content(BODY, tags={"t": top})
 
@@ -254,7 +254,7 @@ def test_I10_few_pulls_left_stop_optional_requests_and_are_shown():
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_I11_failures_are_repeated_a_few_times(naps, status):
+def test_failures_are_repeated_a_few_times(naps, status):
     answers = [Reply(status), Reply(status)]
     with serving(lambda asked: answers.pop() if answers else GOOD(asked)) as server:
         assert one(f"{server.host}/app:t")["state"] == "found"
@@ -274,7 +274,7 @@ def test_a_failure_of_a_registry_that_may_be_plain_http_is_not_one_of_tls(naps):
     assert (found["reason"], found["status"]) == ("unreachable", 503)
 
 
-def test_I11_a_body_that_breaks_off_is_asked_for_again(naps):
+def test_a_body_that_breaks_off_is_asked_for_again(naps):
     broken = [True]
 
     def answer(asked):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases J: what is remembered, loops, and policy."""
+"""What is remembered, loops, and policy."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.cases.examples import load
 
 
-def test_J1_what_was_pushed_while_nothing_ran_is_rolled_once():
-    check("J1_pushed_while_down")
+def test_what_was_pushed_while_nothing_ran_is_rolled_once():
+    check("pushed_while_down")
 
 
-def test_J2_what_runs_decides_and_not_the_spec():
-    check("J2_what_is_deployed")
+def test_what_runs_decides_and_not_the_spec():
+    check("what_is_deployed")
 
 
-def test_J3_a_roll_writes_a_digest_whatever_the_pull_policy():
-    check("J3_pull_policy")
+def test_a_roll_writes_a_digest_whatever_the_pull_policy():
+    check("pull_policy")
 
 
-def test_J10_the_policy_is_one_by_container():
-    check("J10_containers_left_alone")
+def test_the_policy_is_one_by_container():
+    check("containers_left_alone")
 
 
-def test_J11_a_native_sidecar_survives_a_roll_whole():
-    check("J11_native_sidecar")
+def test_a_native_sidecar_survives_a_roll_whole():
+    check("native_sidecar")
 
 
-def test_J16_several_builds_in_one_replica_set_are_counted_and_made_equal():
-    check("J16_several_builds")
+def test_several_builds_in_one_replica_set_are_counted_and_made_equal():
+    check("several_builds")
 
 
-def test_J17_an_event_that_fails_stops_neither_roll_nor_status():
-    check("J17_event_fails")
+def test_an_event_that_fails_stops_neither_roll_nor_status():
+    check("event_fails")
 
 
-def test_J4_a_roll_without_effect_is_told_and_not_repeated():
-    check("J4_no_effect")
+def test_a_roll_without_effect_is_told_and_not_repeated():
+    check("no_effect")
 
 
-def test_J5_refusals_and_approvals_are_for_one_digest():
-    check("J5_bound_to_one_digest")
+def test_refusals_and_approvals_are_for_one_digest():
+    check("bound_to_one_digest")
 
 
-def test_J7_no_list_of_tags_downgrades_anything():
-    check("J7_no_downgrade")
+def test_no_list_of_tags_downgrades_anything():
+    check("no_downgrade")
 
 
-def test_J19_a_failing_roll_is_taken_back_and_held():
-    check("J19_failing_roll")
+def test_a_failing_roll_is_taken_back_and_held():
+    check("failing_roll")
 
 
-def test_J13_a_string_is_no_boolean():
-    check("J13_string_for_a_boolean")
-    refused = {field for example in load("J13_string_for_a_boolean") for field in example.expect["refused"]}
+def test_a_string_is_no_boolean():
+    check("string_for_a_boolean")
+    refused = {field for example in load("string_for_a_boolean") for field in example.expect["refused"]}
     assert booleans() <= refused
 
 
@@ -70,9 +70,9 @@ def booleans():
     return found
 
 
-def test_J14_a_forged_memory_rolls_nothing_that_the_registry_did_not_answer():
-    check("J14_forged_memory")
+def test_a_forged_memory_rolls_nothing_that_the_registry_did_not_answer():
+    check("forged_memory")
 
 
-def test_J15_an_unknown_payload_is_a_clear_error():
-    check("J15_unknown_payload")
+def test_an_unknown_payload_is_a_clear_error():
+    check("unknown_payload")
