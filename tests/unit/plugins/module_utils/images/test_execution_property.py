@@ -10,7 +10,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import follow, running
+from ansible_collections.kubesteward.core.plugins.module_utils.images import running
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.fake_cluster import one_pass
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.states import (
     KINDS,
@@ -100,7 +100,3 @@ def check_targets(done, registry):
         if decision.rolls and found["retry"] != decision.candidate:
             assert decision.candidate != failed
             assert decision.candidate not in memory.get("left", ())
-
-
-def test_the_word_for_a_retry_is_that_of_the_states():
-    assert follow.RETRY == "kubesteward.io/retry"

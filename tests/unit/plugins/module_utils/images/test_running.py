@@ -20,7 +20,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     pod,
     pod_of,
     revision,
-    sha,
     state,
     workload,
 )
@@ -206,10 +205,6 @@ def test_an_id_of_an_unknown_form_is_kept_as_it_is():
     assert (group["image_id"], group["digest"], group["pods"]) == ("weird!", "", 1)
     # interfaces know three kinds, and the status takes no other
     assert group["id_kind"] == "none"
-
-
-def test_digests_of_the_builders_differ():
-    assert len({I1, I2, P1, C1, sha("x")}) == 5
 
 
 @pytest.mark.parametrize(("reason", "complete"), [("NewReplicaSetAvailable", True), ("ReplicaSetUpdated", False)])

@@ -113,8 +113,8 @@ def test_on_openshift_a_closed_namespace_that_does_not_let_routers_in_is_told(sp
     api = builders.cluster(builders.nspro(**spec))
     builders.one_pass(api, openshift=openshift)
     warnings = builders.only(builders.one_pass(api, openshift=openshift)).warnings
-    told = ['routes do not reach its Pods; name policy-group.network.openshift.io/ingress: "" among']
-    assert [text.partition(" the namespaces")[0] for text in warnings] == (told if is_told and openshift else [])
+    label = 'policy-group.network.openshift.io/ingress: ""'
+    assert [label in text for text in warnings] == [True] * (is_told and openshift)
 
 
 def webhook(kind, namespace):
@@ -143,10 +143,10 @@ def test_a_webhook_that_the_api_server_no_longer_reaches_is_told(kind, spec, is_
     )
     builders.one_pass(api)
     found = builders.by_name(builders.one_pass(api))
-    told = ["the API server does not reach the webhook in it; open the webhook's port in the network policy"]
-    assert found["team-a"].warnings == (told if is_told else [])
+    told = found["team-a"].warnings
+    assert ["webhook" in text and "port" in text for text in told] == [True] * is_told
     assert found["team-b"].warnings == []
-    assert api.objects[("Nspro", "ops", "team-a")]["status"].get("warnings") == (told if is_told else None)
+    assert api.objects[("Nspro", "ops", "team-a")]["status"].get("warnings", []) == told
     # it is looked up once for all of them
     assert api.requests.count(f"list {kind}") == 1
 
@@ -238,5 +238,5 @@ def test_check_mode_names_the_services_that_a_closed_policy_cuts_off():
     api.put({**service, "spec": {}})
     api.put(builders.nspro(managed=True))
     (warning,) = builders.only(builders.one_pass(api, check_mode=True)).warnings
-    assert warning == "reached only from namespaces that the policy names: Services web"
+    assert "Services web" in warning
     assert api.writes == []

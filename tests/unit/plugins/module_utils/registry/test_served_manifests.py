@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a registry serves, and what is made of it; cases B and C are in images/cases."""
+"""What a registry serves, and what is made of it; whole look-ups and their verdicts are in images/cases."""
 
 from __future__ import annotations
 
