@@ -72,13 +72,13 @@ unit: $(STAMP) ## run the unit tests, with coverage
 compat: $(STAMP) ## run the unit tests with the oldest and the newest Ansible that are supported
 	$(ISOLATED) $(BIN)/python hack/compat.py
 
-integration: $(STAMP) ## run the integration tests on the testbed
+integration: $(STAMP) ## run the integration tests on the testbed, each Molecule scenario as one of them
 	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
 
-molecule: $(STAMP) ## run the Molecule scenarios on the testbed
+molecule: $(STAMP) ## run the Molecule scenarios alone, with all that they print
 	@environment="$$($(TESTBED) status)" && eval "$$(echo "$$environment" | grep '^export ')" && $(BIN)/molecule test --all
 
-test: $(STAMP) ## run lint, unit tests, testbed, integration tests and Molecule, with a table of times
+test: $(STAMP) ## run lint, unit tests, testbed and integration tests, Molecule among them, with a table of times
 	@$(ISOLATED) $(BIN)/python hack/test.py
 
 test-long: $(STAMP) ## run the tests that take minutes, and property tests with 2,000 examples each

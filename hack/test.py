@@ -5,7 +5,7 @@
 """Run every check one after the other, each into a log of its own, and end with a table of times.
 
 A step that fails does not hide the later ones; a step whose precondition failed counts as failed, never as passed.
-What a step left out for a reason of this machine, a line `SKIPPED what: why` of its log, is in the table and counted.
+Tests that were left out for a reason of this machine, pytest's lines with SKIPPED, are in the table and counted.
 A testbed that was not there before is taken down again; KEEP_TESTBED=1 leaves it.
 """
 
@@ -24,12 +24,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "logs"
 TAIL_LINES = 40
-# Closing lines of pytest, coverage, ansible-lint and Molecule, shown for steps that pass too.
-SUMMARY = re.compile(
-    r"^(=+ .*\b(passed|failed|errors?)\b.* =+|TOTAL .*%|Passed: .*|\w+ +Molecule executed .*|.* % of the branches .*)$"
-)
-# As Ansible prints a message, or alone.
-SKIPPED = re.compile(r'^\s*(?:"msg": "|msg: )?SKIPPED ([^:]+: .*?)"?,?$')
+# Closing lines of pytest, coverage and ansible-lint, shown for steps that pass too.
+SUMMARY = re.compile(r"^(=+ .*\b(passed|failed|errors?)\b.* =+|TOTAL .*%|Passed: .*|.* % of the branches .*)$")
+# How many for a reason, where, and the reason.
+SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$")
 ESCAPES = re.compile(r"\x1b(\[[0-9;]*[A-Za-z]|\]8;[^\x1b\x07]*(\x1b\\|\x07)?)")
 GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
@@ -60,7 +58,6 @@ STEPS = (
     Step("compat", "compat", 1800),
     Step("testbed", "testbed-up", 2700),
     Step("integration", "integration", 3600, needs="testbed"),
-    Step("molecule", "molecule", 1800, needs="testbed"),
 )
 
 
@@ -124,8 +121,8 @@ def run_step(step: Step) -> Outcome:
 
 
 def left_out(lines: Iterable[str]) -> tuple[str, ...]:
-    """What a log says was skipped, each once: every stage of a Molecule scenario says it again."""
-    return tuple(dict.fromkeys(found[1] for found in map(SKIPPED.match, lines) if found))
+    """Why tests were skipped, the same reason once for each of them."""
+    return tuple(found[2] for found in map(SKIPPED.match, lines) if found for _ in range(int(found[1])))
 
 
 def follow(step: Step, log: Path) -> int | None:

@@ -24,8 +24,8 @@ def runner(pytestconfig, tmp_path, monkeypatch):
         "good:\n\t@echo '==== 3 passed in 0.1s ===='\n"
         "bad:\n\t@echo why it failed; exit 3\n"
         "slow:\n\t@sleep 60\n"
-        'part:\n\t@echo \'    "msg": "SKIPPED molecule operator: no program"\'\n'
-        "\t@echo 'SKIPPED molecule operator: no program'\n"
+        "part:\n\t@echo 'SKIPPED [1] tests/test_a.py:46: operator: no program'\n"
+        "\t@echo 'SKIPPED [2] tests/test_b.py: no root'\n"
         "testbed-status:\n\t@exit $(RUNNING)\n"
         "testbed-down:\n\t@touch taken-down\n"
     )
@@ -50,12 +50,14 @@ def test_all_passed(runner, monkeypatch, capsys):
     assert not any("\x1b" in line for line in lines)
 
 
-def test_what_a_step_left_out_is_told_with_its_reason_and_counted_once(runner, monkeypatch, capsys):
+def test_what_a_step_left_out_is_told_with_its_reason_and_counted(runner, monkeypatch, capsys):
     monkeypatch.setattr(runner, "STEPS", steps(runner, ("a", "good", 20), ("b", "part", 20)))
     assert runner.main() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "2 passed, 0 failed, 1 skipped"
-    assert [line for line in lines if line.endswith("passed; skipped: molecule operator: no program")]
+    assert lines[-1] == "2 passed, 0 failed, 3 skipped"
+    assert [
+        line for line in lines if line.endswith("; skipped: operator: no program; skipped: no root; skipped: no root")
+    ]
 
 
 def test_failure_shows_its_log_and_hides_no_later_step(runner, monkeypatch, capsys):
