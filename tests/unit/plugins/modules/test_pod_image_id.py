@@ -130,7 +130,7 @@ def test_a_namespace_that_does_not_exist_is_an_error(cluster):
 
 
 def test_an_empty_namespace_reads_nothing_of_the_cluster(cluster):
-    with pytest.raises(StewardError, match="The namespace is empty: set the option namespace"):
+    with pytest.raises(StewardError, match="option namespace"):
         look(cluster, namespace="", updates=True)
     assert cluster.requests == []
 
