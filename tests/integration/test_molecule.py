@@ -21,15 +21,17 @@ ROOT = Path(__file__).resolve().parents[2]
 def scenarios():
     """One parameter for every folder below `molecule` that is a scenario."""
     names = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
-    return [pytest.param(MoleculeScenario(name, ROOT, name), marks=needs(name), id=name) for name in names]
+    return [pytest.param(MoleculeScenario(name, ROOT, name), marks=marks(name), id=name) for name in names]
 
 
-def needs(name):
-    program = os.environ.get("ANSIBLE_OPERATOR") or "ansible-operator"
-    return pytest.mark.skipif(
-        name == "operator" and not shutil.which(program),
-        reason="molecule operator: ansible-operator is neither on PATH nor named by ANSIBLE_OPERATOR",
-    )
+def marks(name):
+    # any worker may take any of them
+    found = [pytest.mark.xdist_group(f"molecule {name}")]
+    if name == "operator":
+        missing = not shutil.which(os.environ.get("ANSIBLE_OPERATOR") or "ansible-operator")
+        reason = "molecule operator: ansible-operator is neither on PATH nor named by ANSIBLE_OPERATOR"
+        found.append(pytest.mark.skipif(missing, reason=reason))
+    return found
 
 
 @pytest.fixture
