@@ -40,6 +40,8 @@ LATE = 60
 AGAIN_SECONDS = 10
 #: long enough for the image that dies after a moment, and for a pass in between
 TRIAL_SECONDS = 5
+#: until a container that is started once more has crashed again, and that is known
+RESTART_SECONDS = 20
 PASS_PAUSE = 2
 
 KINDS = {
@@ -233,7 +235,14 @@ class Story:
         self.retried = self.pass_and_look()
         for name in (*ROLLED_BACK, "stays"):
             self.push("third", name, self.web_image("third", name))
-        self.seen["fixed"] = self.pass_and_look()
+
+        def are_rolled() -> bool:
+            self.seen["fixed"] = found = self.pass_and_look()
+            fixed = self.digests["third"]
+            return all(found.digest(name) == fixed[name] for name in fixed)
+
+        # a roll that crashes is waited for while its container is being started once more
+        until(are_rolled, RESTART_SECONDS, PASS_PAUSE)
 
         def is_current() -> bool:
             self.seen["end"] = found = self.pass_and_look()
