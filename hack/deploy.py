@@ -16,6 +16,7 @@ import typing as t
 
 import yaml
 
+from ansible_collections.kubesteward.core.plugins.module_utils.images import inputs
 from hack import cluster
 from hack.cluster import (
     CRDS,
@@ -37,9 +38,20 @@ READY_SECONDS = 300
 SETTINGS = "kubesteward-settings"
 #: what concerns all passes; another variable of a role says what one pass is about, and would be said for every one
 KNOWN = {
-    "update": ("registries", "allowed_registries", "auth_file", "timeout", "deadline", "rollback", "dry_run"),
+    "update": (
+        "registries",
+        "allowed_registries",
+        "auth_file",
+        "timeout",
+        "deadline",
+        "rollback",
+        "verification_seconds",
+        "dry_run",
+    ),
     "nspro": ("sizes", "allowed_roles", "reserved", "openshift"),
 }
+#: numbers that there are for a setting
+BOUNDS = {"update_verification_seconds": inputs.VERIFICATION_SECONDS}
 #: types of Ansible's argument specs in YAML; a number may be written as a float
 TYPES = {"list": list, "dict": dict, "bool": bool, "str": str, "path": str, "int": int, "float": (int, float)}
 # who wrote the settings is told apart from other appliers, who all are called kubectl
@@ -161,6 +173,8 @@ def settings_problems(item: Object) -> list[str]:
         wanted = TYPES[known[name]]
         if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted is not bool):
             problems.append(f"{name} has to be of type {known[name]}")
+        elif name in BOUNDS and given[name] not in BOUNDS[name]:
+            problems.append(f"{name} has to be from {BOUNDS[name][0]} to {BOUNDS[name][-1]}")
     return problems
 
 

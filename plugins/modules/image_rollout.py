@@ -59,8 +59,8 @@ options:
     description:
       - What happens to a roll whose new Pods do not get well. What is not given is as C(spec.rollback) of the Update
         says.
-      - A roll is on trial until the rollout is complete and every new container has run without a restart for 60
-        seconds, or for the workload's C(minReadySeconds). A later pass writes that down.
+      - A roll is on trial until the rollout is complete and every new container has run without a restart for
+        O(verification_seconds). A later pass writes that down.
     type: dict
     suboptions:
       enabled:
@@ -72,6 +72,14 @@ options:
         description: Seconds that a new Pod has to pull, start and pass its probes. By default V(600).
         type: int
         aliases: [progressDeadlineSeconds]
+  verification_seconds:
+    description:
+      - Seconds that every new container must run, ready and without a restart, before a roll is taken as good, 1 to
+        86400. Where the workload's C(minReadySeconds) is more, that counts.
+      - It is the administrator's, and no part of an Update.
+    type: int
+    default: 60
+    version_added: 1.1.0
   delete_flag:
     description:
       - Delete the Update once every container it looks at is current. Without it C(spec.delete_flag) decides.
@@ -209,7 +217,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions, handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs, report, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs, report, snapshot, trial
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
 
@@ -224,6 +232,7 @@ def argument_spec() -> dict[str, t.Any]:
         "published": {"type": "raw", "default": []},
         "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
+        "verification_seconds": {"type": "int", "default": trial.VERIFICATION},
         "delete_flag": {"type": "bool"},
         "rollback": {
             "type": "dict",
@@ -239,6 +248,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     """One pass over `running`; `now` is `2006-01-02T15:04:05Z`."""
     namespace = snapshot.named_namespace(params)
     inputs.check(params["running"], params["published"])
+    inputs.check_verification(params.get("verification_seconds", trial.VERIFICATION))
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:

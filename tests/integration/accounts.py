@@ -110,13 +110,18 @@ class Accounts:
             {**head, "kind": kind, "metadata": {**meta, **where}, "roleRef": ref, "subjects": subjects},
         ]
 
-    def kubeconfig(self, name: str, known: Right) -> Path:
-        """A kubeconfig of a ServiceAccount, once the API server knows that it has the right `known`."""
+    def user(self, name: str) -> str:
+        """What the API server calls a ServiceAccount."""
+        return f"system:serviceaccount:{self.namespace}:{name}"
+
+    def kubeconfig(self, name: str, known: Right | None) -> Path:
+        """A kubeconfig of a ServiceAccount, once the API server knows that it has the right `known`, if any."""
         token = self.kubectl("create", "token", name, "-n", self.namespace).stdout.strip()
         path = self.folder / f"{name}.kubeconfig"
         path.write_text(self._kubeconfig(token))
         path.chmod(0o600)
-        self._wait(path, known)
+        if known:
+            self._wait(path, known)
         return path
 
     def _kubeconfig(self, token: str) -> str:
@@ -145,8 +150,13 @@ class Accounts:
         self.kubectl("delete", "clusterrolebinding,clusterrole", "-l", f"test={self.namespace}", "--wait=false")
 
 
-def connect(kubeconfig: Path, kind: type[Cluster] = Cluster) -> Cluster:
-    """The product's own client with that kubeconfig; `kind` is it, or made of it."""
+def client(kubeconfig: Path) -> kube_plain.PlainClient:
+    """What the product sends its requests with, for that kubeconfig."""
     access = kube_plain.find({"kubeconfig": str(kubeconfig)}, {"kubeconfig": "kubeconfig"}, {})
     assert access is not None
-    return kind(kube_plain.PlainClient(access, USER_AGENT, urllib3.Retry(0)).request)
+    return kube_plain.PlainClient(access, USER_AGENT, urllib3.Retry(0))
+
+
+def connect(kubeconfig: Path, kind: type[Cluster] = Cluster) -> Cluster:
+    """The product's own client with that kubeconfig; `kind` is it, or made of it."""
+    return kind(client(kubeconfig).request)

@@ -38,7 +38,10 @@ CREATION_SECONDS = 10
 LATE = 60
 #: time for passes that could roll what was taken back again
 AGAIN_SECONDS = 10
-TRIAL_SECONDS = 60
+#: long enough for the image that dies after a moment, and for a pass in between
+TRIAL_SECONDS = 5
+#: until a container that is started once more has crashed again, and that is known
+RESTART_SECONDS = 20
 PASS_PAUSE = 2
 
 KINDS = {
@@ -90,11 +93,15 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Watch:
-    """A pass: seconds from the roll to its begin and end, and which workloads had the bad image after it."""
+    """A pass: seconds from the roll to its begin and end, and which workloads had the bad image after it.
+
+    :ivar good: outcomes of the image that is none
+    """
 
     began: float
     ended: float
     bad: set[str]
+    good: list[str]
 
 
 @dataclass
@@ -126,7 +133,7 @@ class Story:
         return Snapshot(found.pop("all"), found.pop("off"), found)
 
     def pass_and_look(self) -> Snapshot:
-        self.shop.run("update")
+        self.shop.run("update", update_verification_seconds=TRIAL_SECONDS)
         return self.look()
 
     def tell(self) -> None:
@@ -202,7 +209,7 @@ class Story:
             began = time.monotonic() - self.rolled_at
             self.seen["back"] = found = self.pass_and_look()
             bad = {name for name in ROLLED_BACK if found.digest(name) == self.digests["second"][name]}
-            self.passes.append(Watch(began, time.monotonic() - self.rolled_at, bad))
+            self.passes.append(Watch(began, time.monotonic() - self.rolled_at, bad, found.outcomes("good")))
             return not bad
 
         until(are_back, DEADLINE + LATE, PASS_PAUSE)
@@ -228,7 +235,14 @@ class Story:
         self.retried = self.pass_and_look()
         for name in (*ROLLED_BACK, "stays"):
             self.push("third", name, self.web_image("third", name))
-        self.seen["fixed"] = self.pass_and_look()
+
+        def are_rolled() -> bool:
+            self.seen["fixed"] = found = self.pass_and_look()
+            fixed = self.digests["third"]
+            return all(found.digest(name) == fixed[name] for name in fixed)
+
+        # a roll that crashes is waited for while its container is being started once more
+        until(are_rolled, RESTART_SECONDS, PASS_PAUSE)
 
         def is_current() -> bool:
             self.seen["end"] = found = self.pass_and_look()

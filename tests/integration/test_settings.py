@@ -26,7 +26,7 @@ TELL = """
   gather_facts: false
   tasks:
     - ansible.builtin.debug:
-        msg: "TOLD {{ [update_allowed_registries | default('unset'), ansible_operator_meta.name] | to_json }}"
+        msg: "TOLD {{ [update_allowed_registries, update_verification_seconds, ansible_operator_meta.name] | to_json }}"
 """
 
 
@@ -74,14 +74,16 @@ def told(done: subprocess.CompletedProcess[str]) -> list[t.Any]:
 
 
 def test_settings_reach_a_pass_beside_what_the_resource_says(tmp_path, arguments):
-    done = run(tmp_path, arguments, "update_allowed_registries: [registry.example.com]\n", suspend=True)
-    assert told(done) == [["registry.example.com"], "sample"]
+    settings = "update_allowed_registries: [registry.example.com]\nupdate_verification_seconds: 90\n"
+    done = run(tmp_path, arguments, settings, suspend=True)
+    assert told(done) == [["registry.example.com"], 90, "sample"]
 
 
 def test_only_the_schema_keeps_a_resource_from_a_setting(tmp_path, arguments):
     # why no key of a schema may be the name of a setting: see the unit tests of config/
-    done = run(tmp_path, arguments, "update_allowed_registries: [a]\n", update_allowed_registries=["b"])
-    assert told(done)[0] == ["b"]
+    settings = "update_allowed_registries: [a]\nupdate_verification_seconds: 90\n"
+    done = run(tmp_path, arguments, settings, update_allowed_registries=["b"])
+    assert told(done)[:2] == [["b"], 90]
 
 
 @pytest.mark.parametrize("settings", ["", "update_registries: ["])

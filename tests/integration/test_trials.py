@@ -14,7 +14,7 @@ import concurrent.futures
 import pytest
 from integration.blocked_story import REASONS, Blocked, verdict_of
 from integration.passes import Shop
-from integration.rollback_story import CONTAINERS, CREATION_SECONDS, DEADLINE, ROLLED_BACK, Story
+from integration.rollback_story import CONTAINERS, CREATION_SECONDS, DEADLINE, ROLLED_BACK, TRIAL_SECONDS, Story
 from integration.workloads import image_of, images_in
 
 import testbed
@@ -45,7 +45,8 @@ def blocked(told) -> Blocked:
 def test_a_good_image_is_rolled_and_settles_once_it_has_proven_itself(story):
     second = story.digests["second"]["good"]
     assert story.seen["rolled"].digest("good") == second
-    assert story.seen["back"].outcomes("good") == ["rolled"]
+    assert story.seen["rolled"].outcomes("good") == ["rolled"]
+    assert all(watch.good == ["rolled"] for watch in story.passes if watch.ended < TRIAL_SECONDS)
     assert story.seen["settled"].outcomes("good") == ["rolled", "done"]
     assert story.seen["settled"].digest("good") == second
     assert story.seen["settled"].verdict("good") == "current/digest_equal"

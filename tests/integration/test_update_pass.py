@@ -343,3 +343,8 @@ def _grant(shop: Shop, user: str) -> None:
         "subjects": [{"apiGroup": api, "kind": "User", "name": user}],
     }
     shop.apply(role, binding)
+
+
+def test_an_image_that_need_not_run_at_all_to_be_good_is_an_error(shop):
+    found = shop.run("update", expect=2, update_verification_seconds=0)
+    assert "verification_seconds is 0; give a number of seconds from 1 to 86400" in found.output

@@ -9,13 +9,14 @@ import json
 
 import pytest
 from integration.accounts import Accounts, Right, connect, refusal_of, rights
-from integration.passes import Shop
+from integration.passes import AGENT, Shop
+from integration.recorded import Recorder, audited, written
 from integration.update_story import FOLLOWED, Rehearsal, Steward, first_refusal, prepare
 from integration.workloads import pods_of
 
 import testbed
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 from testbed import images
+from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
 
@@ -24,8 +25,18 @@ JOBS = {
     "update": [*rights("update_role.yaml"), *rights("update_secrets_role.yaml")],
     "start": rights("start_role.yaml"),
 }
-SINGLE = [(job, number) for job, held in JOBS.items() for number in range(len(held))]
-NAMES = [f"{job}-{JOBS[job][number]}".replace(" ", "-") for job, number in SINGLE]
+STEWARD = "install.sios.nginx.testing"
+#: single rights that are taken away, to see that a pass without one is refused: reads, writes, writes of a status, and
+#: the one that the API server asks for while it carries an apply out
+MISSING = [
+    ("update", Right("", "pods", "list")),
+    ("update", Right("apps", "deployments", "patch")),
+    ("update", Right(STEWARD, "updates/status", "patch")),
+    ("start", Right("", "pods", "list")),
+    ("start", Right("apps", "deployments", "create")),
+    ("start", Right(STEWARD, "starts/status", "patch")),
+]
+NAMES = [f"{job}-{right}".replace(" ", "-") for job, right in MISSING]
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +48,13 @@ def shop(kubectl, namespaces, crds) -> Shop:
 
 @pytest.fixture(scope="module")
 def accounts(kubectl, shop, tmp_path_factory):
-    """ServiceAccounts with RoleBindings in the one namespace: a job, and `<job>-without-<number>` of its rights."""
+    """ServiceAccounts with RoleBindings in the one namespace: jobs, those without one right, and `nobody`."""
     made = Accounts(kubectl, shop.testbed.kubeconfig, shop.namespace, tmp_path_factory.mktemp("accounts"), "namespace")
     given = {"update": [*JOBS["update"], *NODES], "start": JOBS["start"], "without-nodes": JOBS["update"]}
-    for job, number in SINGLE:
-        missing = JOBS[job][number]
-        given[f"{job}-without-{number}"] = [*(right for right in JOBS[job] if right != missing), *NODES]
+    for number, (job, missing) in enumerate(MISSING):
+        given[f"without-{number}"] = [*(right for right in JOBS[job] if right != missing), *NODES]
     try:
-        made.create(given)
+        made.create({**given, "nobody": []})
         yield made
     finally:
         made.close()
@@ -52,21 +62,39 @@ def accounts(kubectl, shop, tmp_path_factory):
 
 @pytest.fixture
 def steward(accounts, shop):
-    """Passes of an account, rehearsed or for real."""
+    """Rehearsed passes of an account."""
 
-    def made(name: str, known: Right, kind: type[Cluster] = Rehearsal) -> Steward:
-        return Steward(shop, connect(accounts.kubeconfig(name, known), kind))
+    def made(name: str, known: Right) -> Steward:
+        return Steward(shop, connect(accounts.kubeconfig(name, known), Rehearsal))
 
     return made
 
 
-@pytest.mark.parametrize(("job", "number"), SINGLE, ids=NAMES)
-def test_no_right_is_too_much(steward, job, number):
-    missing = JOBS[job][number]
+@pytest.fixture
+def recorded(accounts):
+    """Records what an account asks for; gives what it used, and what it wrote as the audit log has it."""
+    log = AuditLog.of(testbed.connect())
+    mark = log.mark()
+
+    class Recorded(Recorder):
+        def __init__(self, name: str) -> None:
+            self.user = accounts.user(name)
+            super().__init__(accounts.kubeconfig(name, JOBS[name][0]))
+
+        def rights(self) -> set[Right]:
+            return self.used(accounts.kubeconfig("nobody", None), [])
+
+        def audited(self) -> set[str]:
+            return audited(log.since(mark, AGENT), self.user)
+
+    return Recorded
+
+
+@pytest.mark.parametrize(("job", "missing"), MISSING, ids=NAMES)
+def test_a_pass_without_one_of_the_rights_is_refused(steward, job, missing):
     known = next(right for right in JOBS[job] if right != missing)
-    found = steward(f"{job}-without-{number}", known)
+    found = steward(f"without-{MISSING.index((job, missing))}", known)
     refused = first_refusal(found.updates() if job == "update" else found.starts())
-    assert refused, f"nothing needs the right to {missing}"
     assert refusal_of(missing) in " ".join(refused)
 
 
@@ -80,14 +108,18 @@ def test_without_nodes_an_index_that_may_not_be_for_them_is_held_and_it_is_said_
 
 
 # the last ones, since these passes really write
-def test_the_rights_are_enough_for_starts(steward, shop):
-    assert first_refusal(steward("start", JOBS["start"][0], Cluster).starts()) == []
+def test_the_rights_are_enough_for_starts_and_none_is_too_much(recorded, shop):
+    record = recorded("start")
+    assert first_refusal(Steward(shop, record.cluster()).starts()) == []
+    assert record.rights() == set(JOBS["start"])
+    assert written(record.rights()) == record.audited()
     assert {"web-sample", "fresh-sample", "alone-sample"} <= {item["metadata"]["name"] for item in shop.list("deploy")}
     assert shop.get("start", "fresh")["status"]["observedGeneration"] == 1
 
 
-def test_the_rights_are_enough_for_updates(steward, shop):
-    found = steward("update", JOBS["update"][0], Cluster)
+def test_the_rights_are_enough_for_updates_and_none_is_too_much(recorded, shop):
+    record = recorded("update")
+    found = Steward(shop, record.cluster())
     before = {pod["metadata"]["uid"] for pod in pods_of(shop, "stuck")}
     assert first_refusal(found.updates()) == []
     index = images.inspect(f"{shop.repository}:one")
@@ -102,3 +134,5 @@ def test_the_rights_are_enough_for_updates(steward, shop):
     assert found.update("all", state="released") == []
     for kind, name in FOLLOWED.items():
         assert index not in json.dumps(shop.get(kind.lower(), name)["spec"]), kind
+    assert record.rights() == {*JOBS["update"], *NODES}
+    assert written(record.rights()) == record.audited()

@@ -211,6 +211,7 @@ def policy_of(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> Pol
             enabled=wanted.get("enabled", True) if enabled is None else enabled,
             deadline=wanted.get("progressDeadlineSeconds", Rollback.deadline) if deadline is None else deadline,
         ),
+        verification=params.get("verification_seconds", Policy.verification),
         has_memory=bool(params.get("update_resource") or params.get("update")),
     )
 

@@ -23,6 +23,7 @@ def _kind(name: str, *types: type) -> tuple[Test, str]:
 _TEXT = _kind("a string", str)
 _MAYBE_TEXT = _kind("a string or null", str, type(None))
 _NUMBER = (lambda value: isinstance(value, int) and not isinstance(value, bool)), "a number"
+_MAYBE_NUMBER = (lambda value: value is None or _NUMBER[0](value)), "a number or null"
 _FLAG = _kind("a boolean", bool)
 _MAPPING = _kind("a mapping", dict)
 _MAYBE_MAPPING = _kind("a mapping or null", dict, type(None))
@@ -56,15 +57,17 @@ _CONTAINER: dict[str, Shape] = {
     "trial": _MAYBE_MAPPING,
     "stuck": [{"name": _TEXT, "uid": _TEXT}],
 }
-_OBSERVED: Shape = [{"pod": _TEXT, "uid": _TEXT, "reason": _TEXT, "since": _TEXT}]
+_OBSERVED: dict[str, Shape] = dict.fromkeys(("pod", "uid", "reason", "since"), _TEXT)
+#: seconds that an administrator may ask a new image to run well for; more than a day would never end between two pushes
+VERIFICATION_SECONDS = range(1, 86400 + 1)
 #: looked at where they are not null
 _CONTAINER_TOO: dict[str, Shape] = {
     "undone": {"how": _TEXT, "manager": _TEXT},
     "trial": {
-        **dict.fromkeys(("pods", "steady_seconds", "restarts"), _NUMBER),
+        **dict.fromkeys(("pods", "min_ready_seconds", "restarts"), _NUMBER),
         "steady_since": _MAYBE_TEXT,
-        "troubled": _OBSERVED,
-        "unscheduled": _OBSERVED,
+        "troubled": [{**_OBSERVED, "unready_since": _TEXT, "ran": _MAYBE_NUMBER}],
+        "unscheduled": [_OBSERVED],
         "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
         "edited": _TEXT,
@@ -94,6 +97,16 @@ def check(running: t.Sequence[t.Any], published: t.Sequence[t.Any]) -> None:
         problem = _published_problem(entry, f"published[{number}]")
         if problem:
             raise StewardError(f"{problem}; give the images that kubesteward.core.registry_digest returned")
+
+
+def check_verification(seconds: int) -> None:
+    """Nothing happens where a roll can be taken as good after that many seconds, and not before it has run at all.
+
+    :raises StewardError: it is out of bounds
+    """
+    if seconds not in VERIFICATION_SECONDS:
+        bounds = f"{VERIFICATION_SECONDS[0]} to {VERIFICATION_SECONDS[-1]}"
+        raise StewardError(f"verification_seconds is {seconds}; give a number of seconds from {bounds}")
 
 
 def _container_problem(container: t.Any, where: str) -> str:

@@ -93,7 +93,7 @@ def _on_trial(container: Container, verdict: Verdict, found: Published | None, p
     if not container["trial"]:
         return verdict
     answers = bool(found) and found["state"] == "found"
-    progress = trial.assess(container, now, policy.rollback.deadline, answers)
+    progress = trial.assess(container, now, policy.rollback.deadline, answers, policy.verification)
     action = ""
     if not (policy.suspended or policy.dry_run or verdict.rolls):
         if progress.state == "steady":

@@ -17,8 +17,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import run
 
 Object = t.Mapping[str, t.Any]
 
-#: seconds that the new containers must run without a restart, or longer, where the workload's minReadySeconds says so
-STEADY = 60
+#: seconds that the new containers must run without a restart, where nobody says otherwise
+VERIFICATION = 60
 #: seconds for which a Pod may wait for a node before that is told: an autoscaler needs a moment
 PATIENCE = 60
 #: Pods that are named
@@ -63,9 +63,10 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
-        `steady_seconds` (how long ago that must be), `restarts`, `troubled` [{`pod`, `uid`, `reason`, `since`}],
-        `unscheduled` (of the same shape), `others` (the same of other containers, with `container` and the time
-        `restarted`, empty where it does not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
+        `min_ready_seconds` (what the workload asks for), `restarts`, `unscheduled` [{`pod`, `uid`, `reason`, `since`}],
+        `troubled` (of the same shape, with `unready_since` and the seconds `ran` of the last run, None where there was
+        none), `others` (the same of other containers, with `container` and the time `restarted`, empty where it does
+        not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
     restarts = 0
@@ -80,13 +81,13 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         restarts += entry.get("restartCount", 0)
         trouble = _trouble(entry, kind)
         if trouble:
-            troubled.append({**who, "reason": trouble, "since": _unwell_since(pod, entry)})
+            troubled.append({**who, "reason": trouble, "unready_since": _unready_since(pod), "ran": _ran(entry)})
         others += [{**who, **other} for other in _others(pod, name)]
         starts.append(None if trouble else _started(entry, kind))
     return {
         "pods": len(starts),
         "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
-        "steady_seconds": max(STEADY, (workload.get("spec") or {}).get("minReadySeconds") or 0),
+        "min_ready_seconds": (workload.get("spec") or {}).get("minReadySeconds") or 0,
         "restarts": restarts,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
@@ -120,13 +121,14 @@ def _trouble(entry: Object, kind: str) -> str:
     return "" if entry.get("ready") else "is not ready"
 
 
-def _unwell_since(pod: Object, entry: Object) -> str:
-    """Since when a container is in trouble: since its Pod was made, unless it ran well for long enough before."""
-    made: str = pod["metadata"].get("creationTimestamp", "")
+def _ran(entry: Object) -> int | None:
+    """Seconds that the last run of a container took which is over."""
     last = (entry.get("state") or {}).get("terminated") or (entry.get("lastState") or {}).get("terminated") or {}
-    if last.get("startedAt") and age(last["startedAt"], last.get("finishedAt") or "") < STEADY:
-        # what dies again and again is ready in between
-        return made
+    return age(last["startedAt"], last.get("finishedAt") or "") if last.get("startedAt") else None
+
+
+def _unready_since(pod: Object) -> str:
+    made: str = pod["metadata"].get("creationTimestamp", "")
     told = {x.get("type"): x for x in (pod.get("status") or {}).get("conditions") or ()}
     ready = told.get("ContainersReady") or told.get("Ready") or {}
     return max(made, ready.get("lastTransitionTime") or "") if ready.get("status") != "True" else made
@@ -170,13 +172,29 @@ def _obstacle(workload: Object) -> dict[str, str] | None:
     return None
 
 
-def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: bool = True) -> Progress:
+def _unwell_since(troubled: t.Mapping[str, t.Any], seconds: int) -> str:
+    """Since when a container is in trouble: since its Pod was made, unless it ran well for long enough before."""
+    ran = troubled["ran"]
+    # what dies again and again is ready in between
+    since: str = troubled["since" if ran is not None and ran < seconds else "unready_since"]
+    return since
+
+
+def assess(
+    container: t.Mapping[str, t.Any],
+    now: str,
+    deadline: int,
+    answers: bool = True,
+    verification: int = VERIFICATION,
+) -> Progress:
     """Where the roll of one container is.
 
     :param container: an entry of pod_image_id with `trial`, `rollout` and `follow`
     :param now: `2006-01-02T15:04:05Z`
     :param deadline: seconds that a new Pod has
     :param answers: the registry answered in this pass: where it does not, a Pod that cannot pull proves nothing
+    :param verification: seconds that the new containers must run without a restart; the workload's minReadySeconds may
+        ask for more
     """
     trial, rollout = container["trial"], container["rollout"]
     if container["image"] != container["spec_image"]:
@@ -191,7 +209,8 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
     rolled = container["follow"]["at"]
     # a clock that was put right since must not put a way back off
     rolled = rolled if age(rolled, now) >= 0 else ""
-    overdue = [(x, age(max(x["since"], rolled), now)) for x in trial["troubled"]]
+    seconds_well = max(verification, trial["min_ready_seconds"])
+    overdue = [(x, age(max(_unwell_since(x, seconds_well), rolled), now)) for x in trial["troubled"]]
     first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))
     if first and seconds >= deadline:
         message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
@@ -200,14 +219,14 @@ def assess(container: t.Mapping[str, t.Any], now: str, deadline: int, answers: b
         if trial["edited"] and first["reason"] not in _NOT_GOT:
             return Progress("blocked", "TemplateEdited", f"{message}, and {trial['edited']} edited the template since")
         return Progress("failed", "RolloutFailed", message)
-    others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < STEADY]
+    others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < verification]
     if others and not trial["troubled"]:
         # also where such a Pod was available for a moment, which ends a Deployment's rollout
         pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
         return Progress("blocked", "OtherContainer", f"Pod {pod}: container {name}: {reason}")
     since = trial["steady_since"]
     if rollout["complete"] and trial["pods"] and (since or trial["troubled"]):
-        is_steady = bool(since) and age(since, now) >= trial["steady_seconds"]
+        is_steady = bool(since) and age(since, now) >= seconds_well
         healthy = bool(since) and (is_steady or not trial["restarts"])
         return Progress("steady" if is_steady else "under_way", healthy=healthy)
     return _waiting_for(container, now, deadline)

@@ -13,7 +13,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.images import holds
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
-from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Progress, Rollback
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import VERIFICATION, Progress, Rollback
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
     DOCKER_MANIFEST,
@@ -34,6 +34,7 @@ class Policy:
 
     :ivar stable_for: seconds for which a digest must have been seen before it is rolled
     :ivar max_concurrent: workloads that may be rolling at the same time
+    :ivar verification: seconds that a new image must run well before its roll is taken as good
     :ivar has_memory: there is an Update whose status remembers since when a digest is seen
     """
 
@@ -42,6 +43,7 @@ class Policy:
     stable_for: int = 0
     max_concurrent: int = 10
     rollback: Rollback = dataclasses.field(default_factory=Rollback)
+    verification: int = VERIFICATION
     has_memory: bool = True
 
 

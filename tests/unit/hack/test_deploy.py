@@ -40,6 +40,10 @@ def manager(*names: str) -> dict:
         ("1: mine\n", "1 is no setting"),
         ("update_registries: quay.io\n", "update_registries has to be of type list"),
         ("update_timeout: true\n", "update_timeout has to be of type float"),
+        ("update_verification_seconds: 5\n", ""),
+        ("update_verification_seconds: '5'\n", "update_verification_seconds has to be of type int"),
+        ("update_verification_seconds: 0\n", "update_verification_seconds has to be from 1 to 86400"),
+        ("update_verification_seconds: 86401\n", "update_verification_seconds has to be from 1 to 86400"),
         ("update_dry_run: 'yes'\n", "update_dry_run has to be of type bool"),
     ],
 )

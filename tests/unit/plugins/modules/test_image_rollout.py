@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution
 from ansible_collections.kubesteward.core.plugins.modules import image_rollout
 
 GIVEN = {
@@ -29,6 +30,22 @@ def test_texts_are_what_they_stand_for():
 def test_nothing_is_nothing():
     empty = {**GIVEN, "running": handover.write([]), "published": None, "update_resource": None}
     assert image_rollout.unpacked(empty) == {**GIVEN, "running": [], "published": [], "update_resource": None}
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 86401])
+def test_no_time_at_all_and_more_than_a_day_are_no_verification(seconds):
+    given = {"namespace": "shop", "running": [], "published": [], "verification_seconds": seconds}
+    with pytest.raises(
+        StewardError, match=f"verification_seconds is {seconds}; give a number of seconds from 1 to 86400"
+    ):
+        image_rollout.run(given, None, check_mode=False, now="2026-03-01T10:00:00Z")
+
+
+def test_a_minute_is_the_default_and_a_resource_has_no_say_in_it():
+    assert image_rollout.argument_spec()["verification_seconds"] == {"type": "int", "default": 60}
+    said = {"verificationSeconds": 1, "verification_seconds": 1, "rollback": {"verificationSeconds": 1}}
+    policy = execution.policy_of({"dry_run": False, "verification_seconds": 7}, said)
+    assert policy.verification == 7
 
 
 @pytest.mark.parametrize("option", ["running", "published", "update_resource"])

@@ -330,7 +330,7 @@ def test_steward_errors_of_wrong_options_are_not_look_ups():
 def test_a_silent_host_does_not_keep_the_process_alive(tmp_path):
     with socket.create_server(("127.0.0.1", 0), backlog=20) as silent:
         images = [f"127.0.0.1:{silent.getsockname()[1]}/app:{number}" for number in range(5)]
-        arguments = {"ANSIBLE_MODULE_ARGS": {"images": images, "timeout": 5, "deadline": 0.5, "cache_dir": ""}}
+        arguments = {"ANSIBLE_MODULE_ARGS": {"images": images, "timeout": 60, "deadline": 0.5, "cache_dir": ""}}
         (tmp_path / "args.json").write_text(json.dumps(arguments))
         started = time.monotonic()
         command = [sys.executable, registry_digest.__file__, str(tmp_path / "args.json")]
@@ -341,4 +341,5 @@ def test_a_silent_host_does_not_keep_the_process_alive(tmp_path):
     result = json.loads(done.stdout)
     assert {entry["reason"] for entry in result["images"]} == {"unreachable"}
     assert result["elapsed"] < 1.5
-    assert took < 4
+    # a busy machine needs some seconds to start and to end the process
+    assert took < 20

@@ -208,4 +208,5 @@ def one_pass(
     }
     options.update(dry_run=params.get("dry_run", False), delete_flag=params.get("delete_flag"))
     options["rollback"] = params.get("rollback")
+    options.update((name, params[name]) for name in ("verification_seconds",) if name in params)
     return execution.reconcile(cluster, builders.NAMESPACE, options, check_mode, now)

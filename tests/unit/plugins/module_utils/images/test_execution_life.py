@@ -231,3 +231,14 @@ def test_a_refused_deletion_is_an_error():
 
     cluster.before_write = refuse
     assert run(cluster, SAME).errors == ["may not delete"]
+
+
+@pytest.mark.parametrize(("seconds", "settled"), [(5, ["app"]), (30, ["app"]), (31, []), (60, [])])
+def test_a_roll_is_settled_once_it_ran_well_for_as_long_as_the_administrator_says(seconds, settled):
+    cluster = cluster_of("a")
+    run(cluster, PUSHED, now="2026-03-01T10:00:00Z")
+    settle(cluster, "a")
+    runs = {"state": {"running": {"startedAt": "2026-03-01T10:00:10Z"}}, "ready": True}
+    cluster.edit("Pod", "pod-a", lambda x: x["status"]["containerStatuses"][0].update(runs))
+    done = run(cluster, PUSHED, now="2026-03-01T10:00:40Z", verification_seconds=seconds)
+    assert [entry["container"] for entry in done.settled] == settled

@@ -54,6 +54,10 @@ def on_trial(status, kind="Deployment", spec=None, told=None, pod=None, sort="co
     return next(item for item in inspect(*objects) if item["container"] == "app")
 
 
+def after(seconds):
+    return f"2026-03-01T10:{seconds // 60:02}:{seconds % 60:02}Z"
+
+
 LEFT = {"updatedReplicas": 0, "availableReplicas": 1}
 
 
@@ -106,6 +110,45 @@ def test_a_workload_may_ask_for_more_time(seconds, restarts, at, expected):
     found = trial.assess(on_trial({**READY, "restartCount": restarts}, spec={"minReadySeconds": seconds}), at, 600)
     assert found.state == expected
     assert found.healthy is (expected == "steady" or not restarts)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "workload_asks", "at", "expected"),
+    [
+        (5, None, 4, "under_way"),
+        (5, None, 5, "steady"),
+        (5, 30, 29, "under_way"),
+        (5, 30, 30, "steady"),
+        (300, None, 299, "under_way"),
+        (300, 30, 299, "under_way"),
+        (300, 30, 300, "steady"),
+    ],
+)
+def test_an_administrator_says_how_long_an_image_must_run_well_and_a_workload_may_ask_for_more(
+    seconds, workload_asks, at, expected
+):
+    given = on_trial(READY, spec={"minReadySeconds": workload_asks})
+    assert trial.assess(given, after(at), 600, verification=seconds).state == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "workload_asks", "expected"),
+    [(60, None, "under_way"), (120, None, "under_way"), (121, None, "failed"), (60, 121, "failed")],
+)
+def test_a_run_that_was_too_short_to_count_is_no_time_in_which_the_image_ran_well(seconds, workload_asks, expected):
+    status = died("2026-03-01T10:07:50Z", "2026-03-01T10:09:50Z")
+    told = {"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-01T10:09:50Z"}
+    given = on_trial(status, spec={"minReadySeconds": workload_asks}, pod={"conditions": [told]})
+    assert trial.assess(given, LATE, 600, verification=seconds).state == expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5, "steady"), (60, "blocked")])
+def test_another_container_that_was_restarted_stands_in_the_way_for_as_long(seconds, expected):
+    image = container(image=f"{REPOSITORY}@{I2}")
+    owner = workload(containers=[image, container("proxy")])
+    owner["metadata"]["annotations"] = annotation(app=followed(I2, trial=True, at=ROLLED))
+    one, between = pod_of(owner, [{**state(f"{REPOSITORY}@{I2}"), **READY}, {**state("x", "proxy"), **YOUNG}])
+    assert trial.assess(inspect(owner, one, *between)[0], LATE, 600, verification=seconds).state == expected
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,17 @@ def test_what_was_adopted_twice_is_still_not_ours():
     assert ("ResourceQuota", "team-a", "team-a-quota") in api.objects
 
 
+def test_what_was_there_before_stays_when_it_is_no_longer_wanted():
+    resource = builders.nspro(access=[{"role": "edit", "groups": ["devs"]}], adoption="Always")
+    api = builders.cluster(resource, builders.adoptable("team-a"))
+    api.put(builders.binding("team-a", "kubesteward-edit", "edit"), "finance")
+    builders.settled(api)
+    assert "RoleBinding/kubesteward-edit" in builders.claim_of(api, "team-a").kept
+    api.objects["Nspro", HOME, "team-a"]["spec"]["access"] = []
+    builders.settled(api)
+    assert ("RoleBinding", "team-a", "kubesteward-edit") in api.objects
+
+
 def test_an_object_that_its_owner_removed_since_is_ours_when_we_make_it():
     api = adopted()
     api.remove("ResourceQuota", "team-a", "team-a-quota")
