@@ -114,7 +114,8 @@ def _output(command: list[Path | str], seconds: float, environ: dict[str, str] |
 def main() -> int:
     found = {combination: find_python(combination.python) for combination in COMBINATIONS}
     failed = []
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    # one after the other: tests of time-outs and deadlines do not bear a machine that two of them fill
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
         running = {
             pool.submit(run, combination, python): combination for combination, python in found.items() if python
         }
