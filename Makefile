@@ -13,6 +13,9 @@ DRY_RUN ?=
 FORCE ?=
 KEEP ?=
 CONFIRM ?=
+WITH ?=
+# Integration tests at once: most of their time is spent waiting for Pods, whatever the machine has.
+WORKERS ?= 4
 comma := ,
 # More options for ansible-operator in `make run`, e.g. --ansible-args='-e @/etc/steward/settings.yml'
 RUN_FLAGS ?=
@@ -30,7 +33,7 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
+.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration programs molecule test test-long \
 	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
@@ -66,17 +69,21 @@ format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 unit: $(STAMP) ## run the unit tests, with coverage
-	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --cov --cov-report=term --cov-report=json:.cache/coverage.json
+	$(ISOLATED) $(BIN)/pytest tests/unit -m "not long" --numprocesses 2 --cov --cov-report=term --cov-report=json:.cache/coverage.json
 	@$(BIN)/python hack/branches.py .cache/coverage.json 90
 
 compat: $(STAMP) ## run the unit tests with the oldest and the newest Ansible that are supported
 	$(ISOLATED) $(BIN)/python hack/compat.py
 
-integration: $(STAMP) ## run the integration tests on the testbed, each Molecule scenario as one of them
-	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long"
+integration: $(STAMP) ## run the integration tests on the testbed, side by side, each Molecule scenario as one of them; WORKERS=4
+	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+# whoever waits for one of them waits for a single builder; tests that need none of them go first
+programs: $(STAMP) ## build what integration tests need besides the testbed, where it is missing
+	@nice $(ISOLATED) $(BIN)/python -m integration.programs
 
 molecule: $(STAMP) ## run the Molecule scenarios alone, with all that they print
-	@environment="$$($(TESTBED) status)" && eval "$$(echo "$$environment" | grep '^export ')" && $(BIN)/molecule test --all
+	@environment="$$($(TESTBED) up --with network-policies)" && eval "$$(echo "$$environment" | grep '^export ')" && $(BIN)/molecule test --all
 
 test: $(STAMP) ## run lint, unit tests, testbed and integration tests, Molecule among them, with a table of times
 	@$(ISOLATED) $(BIN)/python hack/test.py
@@ -90,8 +97,8 @@ bench: $(STAMP) ## measure what a pass costs; ONLY=name,... for some of it
 demo: $(STAMP) ## watch a Pod move to the image pushed a moment ago
 	@$(ISOLATED) $(BIN)/python hack/demo.py
 
-testbed-up: $(STAMP) ## start a real cluster and registry on this machine
-	@$(TESTBED) up
+testbed-up: $(STAMP) ## start a real cluster and registry on this machine; WITH=network-policies
+	@$(TESTBED) up $(if $(WITH),--with "$(WITH)")
 
 testbed-down: $(STAMP) ## stop just what testbed-up started
 	@$(TESTBED) down

@@ -25,7 +25,7 @@ from pathlib import Path
 from bench import many
 from bench.errors import BenchError
 from bench.play import ROOT, SECONDS, environment
-from testbed import Testbed, binaries
+from testbed import Testbed, binaries, packages
 from testbed import settings as testbed_settings
 from testbed.console import step
 
@@ -46,8 +46,9 @@ def prepared(bed: Testbed) -> t.Iterator[dict[str, t.Any]]:
 
     :raises BenchError: a program is missing
     """
-    if shutil.which("wrk") is None:
-        raise BenchError("There is no wrk: install the Debian package wrk.")
+    missing = [program for program in ("wrk", "skopeo") if shutil.which(program) is None]
+    if missing:
+        packages.install(missing)
     with step(f"{MANY} images in the registry"):
         pushed = [(_at_registry(image, bed), digest) for image, digest in many.push(bed, MANY)]
     crane = str(binaries.crane(testbed_settings.from_environment(os.environ)))

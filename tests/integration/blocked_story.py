@@ -32,7 +32,7 @@ DEADLINE = 30
 OLD_ENOUGH = DEADLINE + 5
 #: a Pod that waits for a node is given a minute
 BLOCKED_SECONDS = 90
-SECONDS = 40
+SECONDS = 90
 PASS_PAUSE = 2
 
 KINDS = {
@@ -148,8 +148,8 @@ def _workloads(shop: Shop) -> list[Object]:
     return [
         # one Pod a node, and there is one node
         deployment("crowded", one("crowded"), pod={"affinity": affinity}),
-        # slow enough to be paused in the middle
-        deployment("paused", one("paused"), replicas=3, minReadySeconds=2),
+        # slow enough to be paused in the middle, by a busy machine too
+        deployment("paused", one("paused"), replicas=3, minReadySeconds=6),
         deployment("helped", one("helped"), helper),
         stateful_set("ondelete", one("ondelete"), updateStrategy={"type": "OnDelete"}),
         # the only one with a request, and so the only one that the quota counts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,9 +19,50 @@ from integration.operator_passes import Operator
 from integration.passes import Shop
 
 import testbed
+from testbed import cluster, settings
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 SECONDS = 60
+# Files of which each test has a cluster to itself but for the CRDs: any worker may take any of their tests.
+APART = {
+    "test_as_operator.py",
+    "test_author_limits.py",
+    "test_crds.py",
+    "test_holds.py",
+    "test_ns_claims.py",
+    "test_ns_provision.py",
+    "test_operator_hostile.py",
+    "test_operator_interrupted.py",
+    "test_operator_races.py",
+    "test_operator_variables.py",
+    "test_update_pass.py",
+}
+# Their deadlines pass while the others run.
+FIRST = ("test_trials.py", "test_upgrade_passes.py")
+# What they need may have to be built, which is done meanwhile.
+LAST = ("test_kube_state_metrics.py", "test_alerts.py", "test_image.py", "test_bundle.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what runs on one worker: tests of a group of their own, or of a file, one after the other."""
+    items.sort(key=lambda item: _place(item.path.name))
+    for item in items:
+        if not item.get_closest_marker("xdist_group") and item.path.name not in APART:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(Path(__file__).parent))))
+
+
+def _place(name: str) -> int:
+    if name in FIRST:
+        return FIRST.index(name) - len(FIRST)
+    return LAST.index(name) + 1 if name in LAST else 0
+
+
+@pytest.fixture(scope="session")
+def network_policies() -> None:
+    """Network policies are enforced from now on; a cluster of the user's does that, or not, by itself."""
+    if testbed.connect().mirrored:
+        cluster.add(settings.from_environment(os.environ), ["network-policies"])
 
 
 @pytest.fixture(scope="session")

@@ -35,8 +35,11 @@ def marks(name):
 
 
 @pytest.fixture
-def environment(monkeypatch):
+def environment(monkeypatch, request, molecule_scenario):
     """What `make molecule` gives to Molecule."""
+    if molecule_scenario.name == "isolation":
+        # the only one that asks who reaches whom
+        request.getfixturevalue("network_policies")
     monkeypatch.setenv("KUBECONFIG", str(testbed.connect().kubeconfig))
     # in a collection Molecule would look into extensions/ alone
     monkeypatch.setenv("MOLECULE_GLOB", "molecule/*/molecule.yml")

@@ -193,7 +193,11 @@ def test_a_registry_that_is_down_rolls_nothing_and_the_next_pass_recovers(runnin
     assert running.condition("RegistryReachable")["status"] == "False"
     assert running.condition("UpToDate")["status"] == "Unknown"
     assert "VerdictUnknown" in running.events()
-    assert not [write for write in writes(audit.since(mark)) if "starts" in write or "deployments" in write]
+    assert not [
+        write
+        for write in writes(audit.since(mark, namespace=running.namespace))
+        if "starts" in write or "deployments" in write
+    ]
     running.run("update", update_registries=dead_registries(running), update_timeout=2)
     running.run("update")
     running.settled()

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
-import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import binaries, settings
@@ -19,19 +16,12 @@ FOLDER = Path(__file__).resolve().parent / "build"
 _CRDS = "github.com/prometheus-operator/prometheus-operator"
 
 
-@dataclass(frozen=True)
 class Tool(binaries.Module):
-    """A module whose folder is here; `tags`: Go's build tags."""
-
-    tags: str = ""
+    """A module whose folder is here."""
 
     @property
     def folder(self) -> Path:
         return FOLDER / self.name
-
-    @property
-    def key(self) -> str:
-        return f"{super().key}{self.tags and '-' + self.tags}"
 
 
 # without its many ways to find targets, which no test asks for and take half of the time to build
@@ -42,21 +32,7 @@ KUBE_STATE_METRICS = Tool("kube-state-metrics", {"kube-state-metrics": "k8s.io/k
 def path_of(tool: Tool) -> Path:
     """Path of the program; built where it is missing, which takes minutes."""
     (program,) = tool.packages
-    with _go_flags(f"-tags={tool.tags}" if tool.tags else ""):
-        return binaries.program_of(tool, program, settings.from_environment(os.environ).cache)
-
-
-@contextlib.contextmanager
-def _go_flags(more: str) -> t.Iterator[None]:
-    before = os.environ.get("GOFLAGS")
-    os.environ["GOFLAGS"] = f"{before or ''} {more}".strip()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["GOFLAGS"]
-        else:
-            os.environ["GOFLAGS"] = before
+    return binaries.program_of(tool, program, settings.from_environment(os.environ).cache)
 
 
 def custom_resource_definitions() -> dict[str, Path]:

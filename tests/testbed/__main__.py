@@ -19,6 +19,7 @@ from testbed.api import Api
 from testbed.connection import Testbed, connect, external
 from testbed.console import fail, say, table
 from testbed.errors import TestbedError
+from testbed.extras import EXTRAS, names_in
 from testbed.processes import Process, children
 from testbed.state import boot_id, load
 
@@ -29,20 +30,22 @@ def main() -> int:
     """Exit code 0, 1 for a testbed that is not ready, 2 for what the user has to change, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="testbed", description="A real Kubernetes cluster on this machine.")
     parser.add_argument("command", choices=("up", "down", "status"))
-    command = parser.parse_args().command
+    parser.add_argument("--with", dest="wanted", default="", metavar="NAME,...", help=f"for up: {', '.join(EXTRAS)}")
+    given = parser.parse_args()
+    command = given.command
     # an ended `up` must clean behind itself, however it is asked to end
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        given = external(os.environ)
-        if given is not None:
-            return _external(command, given)
+        outside = external(os.environ)
+        if outside is not None:
+            return _external(command, outside)
         settings = s.from_environment(os.environ)
         if command == "status":
             return _status(settings)
         if command == "down":
             cluster.down(settings)
             return 0
-        cluster.up(settings)
+        cluster.up(settings, names_in(given.wanted))
         _print_exports(connect())
         return 0
     except TestbedError as error:
@@ -91,6 +94,7 @@ def _status(settings: s.Settings) -> int:
         (process.name, _pid(process), str(process.port or "-"), "yes" if good[process.name] else "no")
         for process in state.processes
     ]
+    rows += [(name, "-", "-", f"not asked for: make testbed-up WITH={name}") for name in EXTRAS if name not in good]
     say(table(rows))
     if not state.ready or not all(good.values()):
         say(f"Not ready. Logs: {settings.logs}")

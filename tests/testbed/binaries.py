@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
+import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +28,16 @@ _VERSION = "k8s.io/component-base/version"
 
 @dataclass(frozen=True)
 class Module:
-    """A folder below build/ with go.mod and go.sum, and the packages to build from it by program name."""
+    """A folder below build/ with go.mod and go.sum, and the packages to build from it by program name.
+
+    `tags`: Go's build tags; `minutes`: about how long two cores build all of it, for people to read.
+    """
 
     name: str
     packages: dict[str, str]
     ldflags: str = "-s -w"
+    tags: str = ""
+    minutes: int = 2
 
     @property
     def folder(self) -> Path:
@@ -43,7 +49,7 @@ class Module:
         digest = hashlib.sha256(f"{self.ldflags}\n{platform.machine()}\n".encode())
         for name in ("go.mod", "go.sum"):
             digest.update((self.folder / name).read_bytes())
-        return f"{self.name}-{digest.hexdigest()[:12]}"
+        return f"{self.name}-{digest.hexdigest()[:12]}{self.tags and '-' + self.tags}"
 
 
 KUBERNETES = Module(
@@ -53,19 +59,17 @@ KUBERNETES = Module(
         for name in ("kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
     },
     f"-s -w -X {_VERSION}.gitVersion={KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=34",
+    minutes=8,
 )
 KUBE_ROUTER = Module("kube-router", {"kube-router": "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"})
 CRANE = Module("crane", {"crane": "github.com/google/go-containerregistry/cmd/crane"})
 
 
 def kubernetes_programs(settings: Settings) -> dict[str, Path]:
-    """Paths of the control plane, the kubelet and kube-router by name; builds what is missing (first time: minutes)."""
-    found = dict(assets(settings))
-    for module in (KUBERNETES, KUBE_ROUTER):
-        for program in module.packages:
-            if program not in found:
-                found[program] = program_of(module, program, settings.cache)
-    return found
+    """Paths of the control plane and the kubelet by name; builds what is missing (first time: minutes)."""
+    given = assets(settings)
+    wanted = [program for program in KUBERNETES.packages if program not in given]
+    return {**given, **programs_of(KUBERNETES, wanted, settings.cache)}
 
 
 def assets(settings: Settings) -> dict[str, Path]:
@@ -85,25 +89,38 @@ def crane(settings: Settings) -> Path:
 
 
 def program_of(module: Module, program: str, cache: Path) -> Path:
-    """Path of one program in the cache; two builders at once wait for each other."""
-    path = cache / module.key / program
-    if path.exists():
-        return path
+    """Path of one program in the cache, built where it is missing."""
+    return programs_of(module, [program], cache)[program]
+
+
+def programs_of(module: Module, programs: t.Sequence[str], cache: Path) -> dict[str, Path]:
+    """Paths in the cache by name; two builders at once wait for each other.
+
+    What is missing is built by one command: what programs share is compiled beside what each has for itself.
+    """
+    folder = cache / module.key
+    paths = {program: folder / program for program in programs}
+    if all(path.exists() for path in paths.values()):
+        return paths
     go = _go()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (path.parent / ".lock").open("w") as lock:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            with step(f"build {program} (once; kept in {path.parent})"):
-                _build(go, module, program, path)
-    return path
+        missing = [program for program, path in paths.items() if not path.exists()]
+        if missing:
+            with step(f"build {', '.join(missing)} (once; kept in {folder})", module.minutes):
+                _build(go, module, missing, folder)
+    return paths
 
 
-def _build(go: str, module: Module, program: str, path: Path) -> None:
-    unfinished = path.with_name(f".{program}.unfinished")
-    command = [go, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", module.ldflags]
+def _build(go: str, module: Module, programs: t.Sequence[str], folder: Path) -> None:
+    unfinished = folder / ".unfinished"
+    unfinished.mkdir(exist_ok=True)
+    # the linker drops what debuggers read, so the compiler need not write it
+    flags = ["-mod=readonly", "-buildvcs=false", "-trimpath", "-gcflags=all=-dwarf=false", f"-tags={module.tags}"]
+    packages = [module.packages[program] for program in programs]
     done = subprocess.run(
-        [*command, "-o", str(unfinished), module.packages[program]],
+        [go, "build", *flags, "-ldflags", module.ldflags, "-o", f"{unfinished}/", *packages],
         cwd=module.folder,
         env={**os.environ, "CGO_ENABLED": "0"},
         capture_output=True,
@@ -113,10 +130,12 @@ def _build(go: str, module: Module, program: str, path: Path) -> None:
     )
     if done.returncode:
         raise TestbedError(
-            f"Go could not build {program} in {module.folder}:\n{done.stderr[-2000:].strip()}\n"
+            f"Go could not build {', '.join(programs)} in {module.folder}:\n{done.stderr[-2000:].strip()}\n"
             "Check that the Go module proxy can be reached (go env GOPROXY) and that the disk has 10 GB free."
         )
-    unfinished.replace(path)
+    for program in programs:
+        (unfinished / program).replace(folder / program)
+    unfinished.rmdir()
 
 
 def _go() -> str:

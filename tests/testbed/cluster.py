@@ -17,21 +17,36 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from testbed import binaries, certificates, components, health, images, manifests, node, packages, ports, processes
+from testbed import (
+    binaries,
+    certificates,
+    components,
+    extras,
+    health,
+    images,
+    manifests,
+    node,
+    packages,
+    ports,
+    processes,
+)
 from testbed import settings as s
 from testbed.api import Api
 from testbed.components import Component
 from testbed.console import say, step
 from testbed.errors import TestbedError
-from testbed.state import State, boot_id, load, save
+from testbed.state import State, boot_id, by_name, load, save
 
 SMOKE_IMAGE = "testbed/smoke:1"
 FOLDERS = ("pki", "logs", "etcd", "registry-data", "node/cni", "node/registries/_default", "node/kubelet")
 FOLDERS_OF_A_RUN = ("pki", "etcd", "registry-data", "node")
 
 
-def up(settings: s.Settings) -> None:
-    """Start a testbed, or reuse the one that runs; TestbedError (and nothing left behind) where that is impossible."""
+def up(settings: s.Settings, wanted: t.Sequence[str] = ()) -> None:
+    """Start a testbed, or reuse the one that runs; TestbedError (and nothing left behind) where that is impossible.
+
+    Names of extras in `wanted` are added to it.
+    """
     if sys.platform != "linux" or os.geteuid() != 0:
         raise TestbedError(
             "The testbed needs root on Linux (namespaces, mounts, network): run this with sudo,"
@@ -40,16 +55,36 @@ def up(settings: s.Settings) -> None:
     with locked(settings):
         if _reusable(settings):
             say("The testbed is running already.")
-            return
-        _refuse_neighbours(settings)
+        else:
+            _start_anew(settings)
+    if wanted:
+        add(settings, wanted)
+
+
+def _start_anew(settings: s.Settings) -> None:
+    _refuse_neighbours(settings)
+    clear(settings)
+    ports.check(settings.ports)
+    programs = _programs(settings)
+    try:
+        _start(settings, programs)
+    except BaseException:
         clear(settings)
-        ports.check(settings.ports)
-        programs = _programs(settings)
-        try:
-            _start(settings, programs)
-        except BaseException:
-            clear(settings)
-            raise
+        raise
+
+
+def add(settings: s.Settings, wanted: t.Sequence[str]) -> None:
+    """Start those of the extras that do not run yet, in the testbed that runs."""
+    prepared = extras.prepare(settings, wanted)
+    with locked(settings):
+        state = load(settings.state_file)
+        if state is None or not state.ready or state.boot != boot_id():
+            raise TestbedError(f"No testbed runs in {settings.home}: start one with `make testbed-up`.")
+        run = _Run(settings, state)
+        for name, component in prepared.items():
+            if name not in by_name(run.state.processes):
+                with step(f"add {name}"):
+                    run.join(component)
 
 
 def down(settings: s.Settings) -> None:
@@ -144,11 +179,8 @@ def _programs(settings: s.Settings) -> dict[str, Path]:
 class _Run:
     """A start in progress: spawns components and keeps the state file up to date."""
 
-    def __init__(self, settings: s.Settings) -> None:
-        self.settings = settings
-        self.state = State(
-            settings.key, settings.port_base, boot_id(), kernel=_kernel_before(settings), instance=s.INSTANCE
-        )
+    def __init__(self, settings: s.Settings, state: State) -> None:
+        self.settings, self.state = settings, state
         self.inside: tuple[str, ...] = ()
         save(settings.state_file, self.state)
 
@@ -164,6 +196,19 @@ class _Run:
             )
         )
 
+    def join(self, component: Component) -> None:
+        """Start it in a testbed that runs; where it does not get healthy, the testbed is as it was before."""
+        before = self.state
+        self.inside = node.enter(node.first_process(by_name(before.processes)["node"]))
+        self.spawn(component)
+        try:
+            self.wait(component.name)
+        except BaseException:
+            started = by_name(self.state.processes)[component.name].pid
+            processes.kill([*processes.children(started), started])
+            save(self.settings.state_file, before)
+            raise
+
     def wait(self, *names: str, seconds: float = 60) -> None:
         wanted = [process for process in self.state.processes if process.name in names]
         health.need_healthy(self.settings, wanted, seconds)
@@ -172,7 +217,8 @@ class _Run:
 def _start(settings: s.Settings, programs: t.Mapping[str, Path]) -> None:
     with step("certificates and configuration"):
         _write_files(settings)
-    run = _Run(settings)
+    new = State(settings.key, settings.port_base, boot_id(), kernel=_kernel_before(settings), instance=s.INSTANCE)
+    run = _Run(settings, new)
     control_plane = components.control_plane(settings, programs)
     registries = components.registries(settings, programs["docker-registry"])
     agents = components.node(settings, programs)
@@ -193,19 +239,17 @@ def _start(settings: s.Settings, programs: t.Mapping[str, Path]) -> None:
         images.push(images.web_image("testbed"), SMOKE_IMAGE, settings.registry)
     with step("API server"):
         run.wait("apiserver", seconds=120)
-    with step("controller manager, scheduler, kubelet, kube-router"):
+    with step("controller manager, scheduler, kubelet"):
         for component in (control_plane["controller-manager"], control_plane["scheduler"], agents["kubelet"]):
             run.spawn(component)
         run.wait("controller-manager", "scheduler", "kubelet")
         api = Api(settings.kubeconfig)
         _until(lambda: _node_ready(api), "The node does not get Ready; see logs/kubelet.log", 90)
-        run.spawn(agents["kube-router"])
     with step("a Pod runs"):
         _until(
             lambda: _exists(api, "/api/v1/namespaces/default/serviceaccounts/default"), "no default ServiceAccount", 60
         )
         _smoke(api)
-        run.wait("kube-router")
     save(settings.state_file, replace(run.state, ready=True))
 
 
@@ -256,7 +300,7 @@ def _write_certificates(settings: s.Settings) -> None:
         pki / "kubelet.kubeconfig": (f"system:node:{s.NODE_NAME}", ("system:nodes",)),
         pki / "controller-manager.kubeconfig": ("system:kube-controller-manager", ()),
         pki / "scheduler.kubeconfig": ("system:kube-scheduler", ()),
-        pki / "kube-router.kubeconfig": ("kube-router", ("system:masters",)),
+        pki / "network-policies.kubeconfig": ("kube-router", ("system:masters",)),
     }
     for path, (common_name, organizations) in clients.items():
         issued = authority.issue(now, common_name, organizations)

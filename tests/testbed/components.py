@@ -68,7 +68,7 @@ def registries(settings: s.Settings, program: Path) -> dict[str, Component]:
 
 
 def node(settings: s.Settings, programs: t.Mapping[str, Path]) -> dict[str, Component]:
-    """containerd, kubelet and the network policy agent by name, all inside the node's namespaces."""
+    """containerd and kubelet by name, both inside the node's namespaces."""
     home = settings.home
     return {
         "containerd": Component(
@@ -92,24 +92,29 @@ def node(settings: s.Settings, programs: t.Mapping[str, Path]) -> dict[str, Comp
             f"https://{s.NODE_ADDRESS}:{s.KUBELET_PORT}/healthz",
             True,
         ),
-        "kube-router": Component(
-            "kube-router",
-            (
-                str(programs["kube-router"]),
-                "--run-firewall=true",
-                "--run-router=false",
-                "--run-service-proxy=false",
-                "--run-loadbalancer=false",
-                f"--kubeconfig={home}/pki/kube-router.kubeconfig",
-                f"--hostname-override={s.NODE_NAME}",
-                f"--service-cluster-ip-range={s.SERVICE_NETWORK}",
-                f"--health-port={s.KUBE_ROUTER_HEALTH_PORT}",
-            ),
-            s.KUBE_ROUTER_HEALTH_PORT,
-            f"http://{s.NODE_ADDRESS}:{s.KUBE_ROUTER_HEALTH_PORT}/healthz",
-            True,
-        ),
     }
+
+
+def network_policies(settings: s.Settings, program: Path) -> Component:
+    """kube-router, which enforces network policies inside the node and does nothing else."""
+    home = settings.home
+    return Component(
+        "network-policies",
+        (
+            str(program),
+            "--run-firewall=true",
+            "--run-router=false",
+            "--run-service-proxy=false",
+            "--run-loadbalancer=false",
+            f"--kubeconfig={home}/pki/network-policies.kubeconfig",
+            f"--hostname-override={s.NODE_NAME}",
+            f"--service-cluster-ip-range={s.SERVICE_NETWORK}",
+            f"--health-port={s.KUBE_ROUTER_HEALTH_PORT}",
+        ),
+        s.KUBE_ROUTER_HEALTH_PORT,
+        f"http://{s.NODE_ADDRESS}:{s.KUBE_ROUTER_HEALTH_PORT}/healthz",
+        True,
+    )
 
 
 def _etcd(settings: s.Settings, program: Path) -> Component:

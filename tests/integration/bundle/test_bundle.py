@@ -6,35 +6,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-
-from testbed import binaries, settings
+from integration import programs
 
 # The first is about the resource's name alone: the rule names batch, not the batch/v1beta1 that was removed.
 EXPECTED = ("Migrate the API(s) for cronjobs: ", 'The \\"operatorhub\\" validator is deprecated')
 
 
-class Here(binaries.Module):
-    """Like the testbed's modules, with its go.mod beside this file."""
-
-    @property
-    def folder(self) -> Path:
-        return Path(__file__).resolve().parent / self.name
-
-
-VERIFY = Here("verify", {"operator-verify": "github.com/operator-framework/api/cmd/operator-verify"})
-
-
 @pytest.fixture(scope="session")
 def verify():
     """What operator-verify complains about in a bundle, a line each."""
-    program = binaries.program_of(VERIFY, "operator-verify", settings.from_environment(os.environ).cache)
+    program = programs.verify()
 
     def call(folder: Path) -> list[str]:
         command = [program, "manifests", "--operatorhub_validate", "--object_validate", folder]

@@ -11,21 +11,17 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
+from integration import programs
 from integration.image import standin
 from integration.image.buildah import BUILD_SECONDS, Buildah, Inside, in_folder, opened, run
 
-from testbed import packages, settings
-
 BASE = "localhost/stand-in/ansible-operator:v1"
-PROGRAMS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "unshare": "util-linux"}
 Make = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
 def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
-    missing = [package for program, package in PROGRAMS.items() if packages.find(program) is None]
-    if missing:
-        packages.install(missing)
+    programs.base_image()
     program = in_folder(tmp_path_factory.mktemp("buildah"))
     yield program
     # what working containers have mounted goes with them
@@ -36,7 +32,7 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
 @pytest.fixture(scope="session")
 def base(buildah: Buildah, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Name of the stand-in for the base image."""
-    archive = standin.archive(settings.from_environment(os.environ).cache)
+    archive = programs.base_image()
     recipe = tmp_path_factory.mktemp("base") / "Dockerfile"
     recipe.write_text(standin.RECIPE)
     buildah.build(BASE, archive.parent, "--file", str(recipe))

@@ -26,6 +26,9 @@ def runner(pytestconfig, tmp_path, monkeypatch):
         "slow:\n\t@sleep 60\n"
         "part:\n\t@echo 'SKIPPED [1] tests/test_a.py:46: operator: no program'\n"
         "\t@echo 'SKIPPED [2] tests/test_b.py: no root'\n"
+        "talks:\n\t@echo beginning; sleep 2; echo end\n"
+        "first:\n\t@touch one; for i in $$(seq 100); do test -e two && exit 0; sleep 0.1; done; exit 4\n"
+        "second:\n\t@touch two; for i in $$(seq 100); do test -e one && exit 0; sleep 0.1; done; exit 4\n"
         "testbed-status:\n\t@exit $(RUNNING)\n"
         "testbed-down:\n\t@touch taken-down\n"
     )
@@ -83,7 +86,7 @@ def test_step_whose_precondition_failed_counts_as_failed(runner, monkeypatch, ca
 def test_step_is_given_up_after_its_time(runner, capsys):
     runner.LOGS.mkdir()
     began = time.monotonic()
-    (outcome,) = runner.run_all(steps(runner, ("a", "slow", 1)))
+    (outcome,) = runner.Run(steps(runner, ("a", "slow", 1))).all()
     assert outcome.why == "given up after 1 s"
     assert time.monotonic() - began < 15
     assert "given up after 1 s" in capsys.readouterr().out
@@ -115,3 +118,62 @@ def test_old_logs_do_not_pass_for_new_ones(runner, monkeypatch, capsys):
     runner.main()
     assert [path.name for path in runner.LOGS.iterdir()] == ["a.log"]
     assert capsys.readouterr().out
+
+
+def test_lanes_run_side_by_side_and_the_steps_of_one_in_turn(runner, monkeypatch, capsys):
+    rows = (("a", "first", 20, None, "x"), ("b", "second", 20, None, "y"), ("c", "good", 20, "b", "x"))
+    monkeypatch.setattr(runner, "STEPS", steps(runner, *rows))
+    assert runner.main() == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "3 passed, 0 failed"
+    assert [line.split()[0] for line in out.splitlines()[-5:-2]] == ["a", "b", "c"]
+
+
+def test_a_failing_lane_hides_no_other_and_who_waits_for_it_is_told(runner, monkeypatch, capsys):
+    rows = (("a", "bad", 20, None, "x"), ("b", "good", 20, "a", "y"), ("c", "good", 20, None, "z"))
+    monkeypatch.setattr(runner, "STEPS", steps(runner, *rows))
+    assert runner.main() == 1
+    out = capsys.readouterr().out
+    assert "not run: it needs a, which failed" in out
+    assert out.splitlines()[-1] == "1 passed, 2 failed"
+
+
+def test_a_fault_of_the_runner_counts_as_a_failed_step(runner, monkeypatch, capsys):
+    def broken(self, step, log):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(runner.Run, "follow", broken)
+    monkeypatch.setattr(runner, "STEPS", steps(runner, ("a", "good", 20), ("b", "good", 20, "a", "y")))
+    assert runner.main() == 1
+    out = capsys.readouterr().out
+    assert "no more processes" in out
+    assert out.splitlines()[-1] == "0 passed, 2 failed"
+
+
+def test_it_is_told_beforehand_how_long_a_step_takes_and_meanwhile_what_it_does(runner, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "PATIENCE", 0.5)
+    monkeypatch.setattr(runner, "STEPS", (runner.Step("a", "talks", 20, minutes="7"),))
+    assert runner.main() == 0
+    out = capsys.readouterr().out
+    assert "-- a (log: logs/a.log, about 7 min on two cores)" in out
+    assert "   a for 0 min: beginning" in out
+
+
+def test_an_interrupt_ends_every_lane_and_begins_nothing_more(runner, monkeypatch):
+    rows = (("a", "slow", 50, None, "x"), ("b", "slow", 50, None, "y"), ("c", "good", 20, "b", "x"))
+    run = runner.Run(steps(runner, *rows))
+    runner.LOGS.mkdir()
+
+    def interrupt():
+        if len(run.began) == 2:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(runner, "PATIENCE", 0)
+    monkeypatch.setattr(run, "at_work", interrupt)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run.all()
+    assert time.monotonic() - began < 15
+    assert {name: bool(outcome.why) for name, outcome in run.outcomes.items()} == {"a": True, "b": True, "c": True}
+    assert "c" not in run.began

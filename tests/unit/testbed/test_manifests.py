@@ -13,7 +13,7 @@ from testbed import components, manifests, settings
 HOME = Path("/var/lib/tb")
 SETTINGS = settings.from_environment({"TESTBED_HOME": str(HOME)})
 PROGRAMS = dict.fromkeys(
-    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-router", "containerd"],
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "containerd"],
     Path("/bin/x"),
 )
 
@@ -66,4 +66,5 @@ def test_every_component_has_its_own_port_on_the_host() -> None:
 
 def test_only_the_node_is_inside_its_namespaces() -> None:
     assert all(component.in_node for component in components.node(SETTINGS, PROGRAMS).values())
+    assert components.network_policies(SETTINGS, Path("/bin/x")).in_node
     assert not any(component.in_node for component in components.control_plane(SETTINGS, PROGRAMS).values())

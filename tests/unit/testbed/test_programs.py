@@ -51,13 +51,34 @@ def test_a_failed_build_leaves_no_program(tmp_path: Path, monkeypatch) -> None:
     assert not (tmp_path / MODULE.key / "crane").exists()
 
 
+def test_what_is_missing_is_built_by_one_command_and_what_is_there_is_not(tmp_path: Path, monkeypatch) -> None:
+    module = binaries.KUBERNETES
+    put(tmp_path / module.key / "kubelet")
+    commands = []
+
+    def build(command, **_options):
+        commands.append(command)
+        for package in command[command.index("-o") + 2 :]:
+            put(Path(command[command.index("-o") + 1]) / package.rpartition("/")[2])
+        return SimpleNamespace(stderr="", returncode=0)
+
+    monkeypatch.setattr(binaries, "_go", lambda: "/go")
+    monkeypatch.setattr(binaries.subprocess, "run", build)
+    for _again in range(2):
+        found = binaries.programs_of(module, list(module.packages), tmp_path)
+    assert all(path.exists() for path in found.values())
+    (command,) = commands
+    assert [part for part in command if part.startswith("k8s.io/kubernetes/cmd/")] == [
+        module.packages[name] for name in module.packages if name != "kubelet"
+    ]
+
+
 def test_kubebuilder_assets_take_the_place_of_built_ones(tmp_path: Path) -> None:
     assets = {name: put(tmp_path / "assets" / name) for name in ("kube-apiserver", "etcd")}
     cache = tmp_path / "cache" / "kubesteward"
-    for module in (binaries.KUBERNETES, binaries.KUBE_ROUTER):
-        for program in module.packages:
-            if program != "kube-apiserver":
-                put(cache / module.key / program)
+    for program in binaries.KUBERNETES.packages:
+        if program != "kube-apiserver":
+            put(cache / binaries.KUBERNETES.key / program)
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
     found = binaries.kubernetes_programs(settings.from_environment(environ))
     assert {name: found[name] for name in assets} == assets
