@@ -30,7 +30,7 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
+.PHONY: help setup lint lint-python lint-types lint-yaml lint-ansible lint-config format unit compat integration molecule test test-long \
 	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
@@ -43,11 +43,14 @@ $(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
-lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, antsibull-changelog, kustomize
+lint: lint-python lint-types lint-yaml lint-ansible lint-config ## check style: ruff, mypy, yamllint, ansible-lint, antsibull-changelog, kustomize
 
 lint-python: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(STAMP)
+	$(BIN)/mypy
 
 lint-yaml: $(STAMP)
 	$(BIN)/yamllint --strict .
@@ -133,4 +136,4 @@ undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1,
 	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
-	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
+	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache .mypy_cache
