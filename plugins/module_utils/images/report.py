@@ -108,7 +108,9 @@ def _short(digest: str | None) -> str:
 
 def diff(done: Pass) -> list[dict[str, str]]:
     """Which container would move from which image and digests to which, and what the Update's status would say."""
-    running = {place(container): [item["digest"] for item in container["running"]] for container, _ in done.judged}
+    running = {
+        place(container): [item["digest"] for item in container["running"]] for container, _verdict in done.judged
+    }
     found = []
     for roll in done.images_written:
         name = workload_name(roll["workload"])
