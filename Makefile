@@ -33,7 +33,8 @@ ISOLATED := env -u KUBECONFIG
 TESTBED := $(ISOLATED) $(BIN)/python -m testbed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint lint-python lint-yaml lint-ansible lint-config format unit compat integration programs molecule test test-long \
+.PHONY: help setup lint lint-python lint-types lint-yaml lint-ansible lint-config lint-docs lint-galaxy lint-sanity format \
+	unit compat integration programs molecule test test-long \
 	bench demo testbed-up testbed-down testbed-status run build image bundle install uninstall deploy undeploy clean
 
 help: ## list the targets
@@ -46,11 +47,17 @@ $(STAMP): hack/setup.py requirements.txt tests/requirements.txt
 	@$(PYTHON) hack/setup.py
 	@touch $@
 
-lint: lint-python lint-yaml lint-ansible lint-config ## check style: ruff, yamllint, ansible-lint, antsibull-changelog, kustomize
+# Two at a time, each with its output in one piece; `make lint-NAME` is one of them.
+lint: $(STAMP) ## check style and types, and what Ansible's registries check of the collection as it is built
+	@+$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going \
+		lint-sanity lint-ansible lint-docs lint-galaxy lint-types lint-python lint-yaml lint-config
 
 lint-python: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(STAMP)
+	$(BIN)/mypy
 
 lint-yaml: $(STAMP)
 	$(BIN)/yamllint --strict .
@@ -58,6 +65,15 @@ lint-yaml: $(STAMP)
 lint-ansible: $(STAMP)
 	$(BIN)/ansible-lint
 	$(BIN)/antsibull-changelog lint
+
+lint-sanity: $(STAMP) ## ansible-test sanity, the longest of lint: 1 to 2 minutes
+	@$(BIN)/python hack/gates.py sanity
+
+lint-galaxy: $(STAMP)
+	@$(BIN)/python hack/gates.py galaxy
+
+lint-docs: $(STAMP)
+	@$(BIN)/python hack/gates.py docs
 
 lint-config:
 	@if command -v kubectl >/dev/null; then set -e; for folder in $(patsubst %/,%,$(dir $(wildcard config/*/kustomization.yaml))); do \
@@ -140,4 +156,4 @@ undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1,
 	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
-	rm -rf .venv .cache/collections $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache
+	rm -rf .venv .cache/collections .cache/gates $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache .mypy_cache

@@ -57,14 +57,15 @@ COMBINATIONS = (
 def find_python(version: str) -> Path | None:
     """An interpreter of that version which runs."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    on_path = shutil.which(f"python{version}")
     candidates = [
-        shutil.which(f"python{version}"),
+        *([Path(on_path)] if on_path else []),
         *sorted(pyenv.glob(f"{version}.*/bin/python{version}"), reverse=True),
     ]
-    for candidate in filter(None, candidates):
+    for candidate in candidates:
         works = subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, timeout=30, check=False)
         if works.returncode == 0:
-            return Path(candidate)
+            return candidate
     return None
 
 
@@ -77,7 +78,7 @@ def prepare(combination: Combination, python: Path) -> Path:
     if not stamp.is_file() or stamp.read_text() != key:
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([python, "-m", "venv", venv], check=True, timeout=INSTALL_SECONDS)
-        pip = [venv / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        pip = [str(venv / "bin/python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*pip, *packages], check=True, timeout=INSTALL_SECONDS)
         stamp.write_text(key)
     return venv

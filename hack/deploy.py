@@ -53,7 +53,15 @@ KNOWN = {
 #: numbers that there are for a setting
 BOUNDS = {"update_verification_seconds": inputs.VERIFICATION_SECONDS}
 #: types of Ansible's argument specs in YAML; a number may be written as a float
-TYPES = {"list": list, "dict": dict, "bool": bool, "str": str, "path": str, "int": int, "float": (int, float)}
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "list": list,
+    "dict": dict,
+    "bool": bool,
+    "str": str,
+    "path": str,
+    "int": int,
+    "float": (int, float),
+}
 # who wrote the settings is told apart from other appliers, who all are called kubectl
 SETTINGS_MANAGER = "kubesteward-deploy"
 LOG_LINES, EVENT_LINES = 30, 12

@@ -124,8 +124,9 @@ def read_collection(version: str) -> dict[str, bytes]:
     if not archive.is_file():
         raise ImageError(f"{archive.relative_to(ROOT)} is missing: run make build.")
     with tarfile.open(archive) as opened:
-        members = [member for member in opened.getmembers() if member.isfile()]
-        return {member.name: opened.extractfile(member).read() for member in members}
+        files = [member for member in opened.getmembers() if member.isfile()]
+        contents = ((member.name, opened.extractfile(member)) for member in files)
+        return {name: content.read() for name, content in contents if content is not None}
 
 
 def pinned(files: Mapping[str, bytes], pin: Pin) -> dict[str, bytes]:

@@ -252,17 +252,17 @@ class Cluster:
             raise ApiError(f"Could not {what}: the answer is not of an API server ({hint})", 0) from exc
 
 
-class LazyCluster:
+class LazyCluster(Cluster):
     """A Cluster that connects at its first request: a pass that writes nothing does not even load the client."""
 
     def __init__(self, connect: t.Callable[[], Cluster]) -> None:
         self._connect = connect
+        self._connected: Cluster | None = None
 
-    def __getattr__(self, name: str) -> t.Any:
-        self._connected = self._connect()
-        for method in ("get", "find", "json_patch", "apply", "create", "delete"):
-            setattr(self, method, getattr(self._connected, method))
-        return getattr(self._connected, name)
+    def _call(self, verb: str, path: str, what: str, **query: t.Any) -> dict[str, t.Any]:
+        if self._connected is None:
+            self._connected = self._connect()
+        return self._connected._call(verb, path, what, **query)
 
 
 def _path(target: Reference) -> str:

@@ -165,8 +165,8 @@ class PlainClient:
         self._headers = {"Accept": "application/json", "User-Agent": user_agent}
         if access.authorization:
             self._headers["Authorization"] = access.authorization
-        tls = {"ssl_context": _tls(access)} if access.server.startswith("https:") else {}
-        self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=retries, **tls)
+        tls = _tls(access) if access.server.startswith("https:") else None
+        self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=retries, ssl_context=tls)
 
     def request(self, verb: str, path: str, **query: t.Any) -> t.Any:
         """The answer, with its body as `data`.

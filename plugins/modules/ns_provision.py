@@ -179,13 +179,16 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
 Object = dict[str, t.Any]
 
 #: options that each of many namespaces may have for itself
-_OF_ONE = ("size", "managed", "quota", "limit_range", "access", "pull_secrets", "network_policy")
-_OF_ONE += ("pod_security", "labels", "annotations", "adoption", "deletion", "shrink")
+_OF_ONE = (
+    *("size", "managed", "quota", "limit_range", "access", "pull_secrets", "network_policy"),
+    *("pod_security", "labels", "annotations", "adoption", "deletion", "shrink"),
+)
 
 
 def argument_spec() -> Object:
     names = {"type": "list", "elements": "str"}
-    text, flag, mapping = {}, {"type": "bool"}, {"type": "dict"}
+    text: Object = {}
+    flag, mapping = {"type": "bool"}, {"type": "dict"}
     port = {
         "port": {"type": "int", "required": True},
         "protocol": {"choices": ["TCP", "UDP", "SCTP"], "default": "TCP"},

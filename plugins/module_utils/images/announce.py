@@ -8,6 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import (
+    place,
+    standing,
+    workload_name,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import UNKNOWN
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP
 
@@ -29,7 +34,7 @@ def roll_events(done: Pass) -> list[Object]:
         ("RollSettled", "Normal", done.settled),
     ):
         for roll in rolls:
-            name = f"{status.workload_name(roll['workload'])} {roll['container']}"
+            name = f"{workload_name(roll['workload'])} {roll['container']}"
             message = f"{name}: {roll['from']} -> {roll['to']}"
             if reason == "RollSettled":
                 message = f"{name}: {roll['to']} runs steadily"
@@ -56,11 +61,11 @@ def events(done: Pass, before: status.Status) -> list[Object]:
     found += [{**event, "about": about} for event in found]
     found += _failures(done, before, about)
     known = {(x["workload"], x["container"]): (x["verdict"], x["reason"]) for x in before.get("images") or ()}
-    held = {status.place(container) for container, _verdict in status.standing(judged, done.rolled)}
+    held = {place(container) for container, _verdict in standing(judged, done.rolled)}
     news: list[Object] = []
     for container, verdict in judged:
-        name = status.workload_name(container["workload"])
-        worth_telling = verdict.verdict == UNKNOWN or status.place(container) in held
+        name = workload_name(container["workload"])
+        worth_telling = verdict.verdict == UNKNOWN or place(container) in held
         if not worth_telling or known.get((name, container["container"])) == (verdict.verdict, verdict.reason):
             continue
         normal = verdict.reason in ("waiting", "no_pods", "suspended", "dry_run", "unstable")

@@ -19,6 +19,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.announce i
 from ansible_collections.kubesteward.core.plugins.module_utils.images.judge import Judged
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import read_platforms
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Rollback
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import place
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Policy
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 from ansible_collections.kubesteward.core.plugins.module_utils.telling import apply_status, post_events
@@ -77,9 +78,9 @@ def carry_out(cluster: Cluster, namespace: str, done: Pass, rolls: t.Iterable[ro
         for change in roll.changes:
             entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
             told[change.kind].append({**entry, "from": change.before, "to": change.after})
-    taken = {status.place(roll) for roll in done.rolled_back}
+    taken = {place(roll) for roll in done.rolled_back}
     for index, (container, verdict) in enumerate(done.judged):
-        if status.place(container) in taken:
+        if place(container) in taken:
             done.judged[index] = (_with_stuck(container), judgement.rolled_back(container, verdict))
 
 

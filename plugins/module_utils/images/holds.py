@@ -13,7 +13,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest
 
 Container = t.Mapping[str, t.Any]
 #: reason and message, or None where nothing speaks against it
-Hold = tuple[str, str] | None
+Hold: t.TypeAlias = "tuple[str, str] | None"
 
 #: seconds for which a digest that was left must be seen again: a cache may serve an old one for a while
 RETURNING = 600

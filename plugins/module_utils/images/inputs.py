@@ -13,7 +13,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import r
 
 Test = t.Callable[[t.Any], bool]
 #: a test and what it asks for, a list of one shape, or a mapping of them
-Shape = tuple[Test, str] | list[t.Any] | dict[str, t.Any]
+Shape: t.TypeAlias = "tuple[Test, str] | list[t.Any] | dict[str, t.Any]"
 
 
 def _kind(name: str, *types: type) -> tuple[Test, str]:

@@ -14,6 +14,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status, trial
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import workload_name
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
     STALE,
     Container,
@@ -92,7 +93,7 @@ def _on_trial(container: Container, verdict: Verdict, found: Published | None, p
     """The verdict with what the trial of the last roll asks for; a roll to a newer digest comes before a way back."""
     if not container["trial"]:
         return verdict
-    answers = bool(found) and found["state"] == "found"
+    answers = found is not None and found["state"] == "found"
     progress = trial.assess(container, now, policy.rollback.deadline, answers, policy.verification)
     action = ""
     if not (policy.suspended or policy.dry_run or verdict.rolls):
@@ -122,7 +123,7 @@ def _spared(judged: Judged) -> Judged:
     """Hold what would roll to a digest that failed elsewhere."""
     failed: dict[str, str] = {}
     for container, verdict in judged:
-        name = status.workload_name(container["workload"])
+        name = workload_name(container["workload"])
         memory = container["follow"] or container["undone"] or {}
         if memory.get("quarantine"):
             failed[memory["quarantine"]["digest"]] = name

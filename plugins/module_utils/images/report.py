@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import (
+    counts,
+    place,
+    workload_name,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, Verdict
 
 if t.TYPE_CHECKING:
@@ -25,18 +29,18 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
     :param nothing_ran: there was no container to look at
     """
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
-    patched = {status.place(roll) for roll in done.rolled}
+    patched = {place(roll) for roll in done.rolled}
     found: dict[str, t.Any] = {
         "changed": bool(
             done.images_written or done.settled or done.freed or done.released or done.wrote_status or done.deleted
         ),
         "verdicts": verdicts,
-        "counts": status.counts(verdict for _container, verdict in done.judged),
+        "counts": counts(verdict for _container, verdict in done.judged),
         "rolled": done.rolled,
         "rolled_back": done.rolled_back,
         "settled": done.settled,
         "freed": done.freed,
-        "held": [entry for entry in verdicts if entry["verdict"] == STALE and status.place(entry) not in patched],
+        "held": [entry for entry in verdicts if entry["verdict"] == STALE and place(entry) not in patched],
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
@@ -73,7 +77,7 @@ def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
     """The verdicts as aligned lines, digests cut to 12 digits."""
     rows = [_COLUMNS]
     for container, verdict in done.judged:
-        name = status.workload_name(container["workload"])
+        name = workload_name(container["workload"])
         said = "rolled" if (name, container["container"]) in patched else verdict.verdict
         running = ",".join(_short(item["digest"]) for item in container["running"][:3])
         more = len(container["running"]) - 3
@@ -88,7 +92,7 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
     """Why containers are unknown or held, and what was released: a reason alone names no host and no Secret."""
     messages: dict[str, None] = {}
     for container, verdict in done.judged:
-        key = status.workload_name(container["workload"]), container["container"]
+        key = workload_name(container["workload"]), container["container"]
         if verdict.verdict != CURRENT and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
     for item in done.released:
@@ -105,16 +109,16 @@ def _short(digest: str | None) -> str:
 def diff(done: Pass) -> list[dict[str, str]]:
     """Which container would move from which image and digests to which, and what the Update's status would say."""
     running = {
-        status.place(container): [item["digest"] for item in container["running"]] for container, _ in done.judged
+        place(container): [item["digest"] for item in container["running"]] for container, _verdict in done.judged
     }
     found = []
     for roll in done.images_written:
-        name = status.workload_name(roll["workload"])
+        name = workload_name(roll["workload"])
         header = f"{name} container {roll['container']}"
-        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[status.place(roll)])]
+        before = [f"image: {roll['from']}", *(f"runs: {x}" for x in running[place(roll)])]
         found.append(_change(header, before, [f"image: {roll['to']}"]))
     for roll in done.settled:
-        header = f"{status.workload_name(roll['workload'])} container {roll['container']}"
+        header = f"{workload_name(roll['workload'])} container {roll['container']}"
         found.append(_change(header, ["trial: true"], []))
     for item in done.freed:
         found.append(_change(f"Pod/{item['pod']}", ["state: present"], ["state: absent"]))
@@ -123,8 +127,7 @@ def diff(done: Pass) -> list[dict[str, str]]:
         found.append(_change(header, [f"follow: {name}" for name in item["containers"]], []))
     if done.wrote_status and done.update and done.status is not None:
         header = f"Update/{done.update['metadata']['name']} status"
-        before = (done.update.get("status")) or {}
-        found.append(_change(header, _status_lines(before), _status_lines(done.status)))
+        found.append(_change(header, _status_lines(done.update.get("status") or {}), _status_lines(done.status)))
     if done.deleted and done.update:
         found.append(_change(f"Update/{done.update['metadata']['name']}", ["state: present"], ["state: absent"]))
     return found

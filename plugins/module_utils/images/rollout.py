@@ -90,7 +90,9 @@ def _roll(container: Container, digest: str, now: str, by: str) -> Change:
         back=_way_back(container, known, digest) if on_trial else "",
         left=_without(follows.with_left(last.left if last else (), *runs, last.digest if last else ""), digest),
         trial=on_trial,
-        answered=last.answered + 1 if undone and undone.digest == digest and container["undone"]["how"] == "tag" else 0,
+        answered=undone.answered + 1
+        if undone and undone.digest == digest and container["undone"]["how"] == "tag"
+        else 0,
     )
     return Change(
         "roll", container["container"], container["path"], before, references.parse(reference).at(digest), memory

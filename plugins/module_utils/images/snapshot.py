@@ -79,7 +79,7 @@ def targets_of(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Target]:
     for number, entry in enumerate(entries, 1):
         kind, name = entry.get("kind"), entry.get("name")
         selector = selector_text(entry.get("selector") or {})
-        if kind != "Start" and kind not in WORKLOADS:
+        if kind is None or (kind != "Start" and kind not in WORKLOADS):
             raise StewardError(f"target {number} has kind {kind!r}; use one of Start, {', '.join(WORKLOADS)}")
         if bool(name) == bool(selector):
             raise StewardError(f"target {number} ({kind}) must have exactly one of name and selector.matchLabels")

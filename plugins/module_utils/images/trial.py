@@ -305,7 +305,7 @@ def is_ordered(workload: Object) -> bool:
 
 def _is_broken(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> bool:
     digest = container["image"].rpartition("@")[2]
-    trouble = _trouble(next(running.container_statuses(pod, container["name"]), None) or {}, container["type"])
+    trouble = _trouble(next(running.container_statuses(pod, container["name"]), {}), container["type"])
     return bool(trouble) and (digest == failed or (digest in left and trouble in running.FAILING))
 
 

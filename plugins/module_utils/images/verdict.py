@@ -194,7 +194,7 @@ def _is_of_another_name(reference: str, image_id: str) -> bool:
 
 def _has_the_same_images(digest: str, published: Published) -> bool:
     """True where an index was pushed again with the same images: in another order, or with other attestations."""
-    running = (published.get("compared") or {}).get(digest)
+    running = (published.get("compared") or {}).get(digest) or ()
     children = [child["digest"] for child in published.get("children") or ()] or [published["digest"]]
     return bool(running) and set(running) == set(children)
 

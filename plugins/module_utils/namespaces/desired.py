@@ -87,11 +87,11 @@ def container_limits(
     :param hard: the quota
     :param given: what is to be otherwise
     """
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for key, prefix in (("default", "limits."), ("default_request", "requests.")):
         amounts = {name: quantity.half(hard[prefix + name]) for name in ("cpu", "memory") if prefix + name in hard}
         found[key] = {**amounts, **given.get(key, {})}
-    highest, lowest = given.get("max", {}), given.get("min", {})
+    highest, lowest = dict(given.get("max", {})), dict(given.get("min", {}))
     # as the API server fills in what is left open
     found["default"] = {**highest, **found["default"]}
     found["default_request"] = {**lowest, **found["default"], **found["default_request"]}

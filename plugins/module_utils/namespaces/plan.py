@@ -153,7 +153,7 @@ def _without_foreign(wanted: Desired, before: Claim | None, live: Live, found: P
         value = marks.of(there, field)[key]
         found.conflicts.append(f"the {field[:-1]} {key}={value} of the Namespace is {whose}; it is left alone")
         del ours[field][key]
-    return dataclasses.replace(wanted, **ours)
+    return dataclasses.replace(wanted, labels=ours["labels"], annotations=ours["annotations"])
 
 
 def _objects(

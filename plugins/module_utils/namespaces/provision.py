@@ -279,7 +279,7 @@ def _describe(result: Result, request: Request, wanted: desired.Desired, live: L
 def _conclude(result: Result, planned: Plan, problems: list[str], live: Live, options: Options) -> None:
     if planned.conflicts:
         result.says("conflict", "conflict", "; ".join(planned.conflicts))
-    elif planned.held:
+    elif planned.held and planned.shrunk:
         result.says("held", "shrink_blocked", f"the size stays as it is: {planned.shrunk.message}")
     elif planned.pending or problems:
         result.says("pending", "pull_secrets", "; ".join([*planned.pending, *problems]))

@@ -22,9 +22,7 @@ def parse(value: str | int | float) -> decimal.Decimal:
 
     :raises StewardError: it is none, or more than can be stored
     """
-    found = _FORM.fullmatch(str(value))
-    if not found:
-        raise StewardError(f"{value!r} is no quantity; write a number with a suffix as in 300m, 2, 100Mi or 1Gi")
+    found = _read(value)
     with decimal.localcontext(prec=100):
         number, suffix = decimal.Decimal(found[1]), found[2] or ""
         if suffix in _BINARY:
@@ -34,6 +32,13 @@ def parse(value: str | int | float) -> decimal.Decimal:
         if abs(number) > _MOST:
             raise StewardError(f"{value!r} is more than the API server can store; the most is {_MOST}")
         return number.quantize(_LEAST, decimal.ROUND_UP).normalize()
+
+
+def _read(value: str | int | float) -> re.Match[str]:
+    found = _FORM.fullmatch(str(value))
+    if not found:
+        raise StewardError(f"{value!r} is no quantity; write a number with a suffix as in 300m, 2, 100Mi or 1Gi")
+    return found
 
 
 def equal(one: str, other: str) -> bool:
@@ -49,9 +54,7 @@ def half(value: str) -> str:
 
     :raises StewardError: it is none
     """
-    found = _FORM.fullmatch(str(value))
-    if not found:
-        parse(value)
+    found = _read(value)
     number, suffix = decimal.Decimal(found[1]), found[2] or ""
     if number % 2 == 0:
         return f"{number / 2:f}".rstrip(".") + suffix

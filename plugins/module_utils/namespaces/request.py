@@ -23,12 +23,16 @@ _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 #: labels that other objects' rules read: `app: infra` would open other teams' policies
 _TAKEN = ("app", "size", "managed")
-_TAKEN_DOMAINS = ("kubernetes.io", "k8s.io", "x-k8s.io", "openshift.io", "kubesteward.io")
-#: whose resource the operator wakes, whose project or tenant a namespace is in, and what its Pods are in a cloud
-_TAKEN_DOMAINS += ("operator-sdk", "cattle.io", "capsule.clastix.io", "iam.amazonaws.com", "cnrm.cloud.google.com")
+_TAKEN_DOMAINS = (
+    *("kubernetes.io", "k8s.io", "x-k8s.io", "openshift.io", "kubesteward.io"),
+    # whose resource the operator wakes, whose project or tenant a namespace is in, and what its Pods are in a cloud
+    *("operator-sdk", "cattle.io", "capsule.clastix.io", "iam.amazonaws.com", "cnrm.cloud.google.com"),
+)
 #: everybody, and nobody: rights for these are rights for strangers
-_STRANGERS = ("system:anonymous", "system:unauthenticated", "system:authenticated", "system:masters")
-_STRANGERS += ("system:serviceaccounts", "system:authenticated:oauth")
+_STRANGERS = (
+    *("system:anonymous", "system:unauthenticated", "system:authenticated", "system:masters"),
+    *("system:serviceaccounts", "system:authenticated:oauth"),
+)
 _LEVELS = ("privileged", "baseline", "restricted")
 
 

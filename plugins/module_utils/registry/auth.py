@@ -56,8 +56,8 @@ class Memory:
     challenges: dict[str, ch.Challenge] = dataclasses.field(default_factory=dict)
 
 
-Steps = t.Generator[Wire | TokenAsk, t.Any, Outcome]
-Sub = t.Generator[Wire | TokenAsk, t.Any, Response]
+Steps: t.TypeAlias = "t.Generator[Wire | TokenAsk, t.Any, Outcome]"
+Sub: t.TypeAlias = "t.Generator[Wire | TokenAsk, t.Any, Response]"
 
 
 def authorized(

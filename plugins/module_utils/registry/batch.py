@@ -85,7 +85,7 @@ class _Pool:
     def _start_threads(self) -> None:
         while self.unstarted and len(self.threads) < MAX_THREADS:
             work = self.unstarted.popleft()
-            for _ in range(max(1, min(self.concurrency, len(work)))):
+            for _number in range(max(1, min(self.concurrency, len(work)))):
                 self.numbers += 1
                 self.threads[self.numbers] = work
                 threading.Thread(

@@ -115,7 +115,7 @@ def environment_proxies(url: str) -> dict[str, str]:
     host = urllib.parse.urlsplit(url).hostname or ""
     if is_loopback(host) or _in_ranges(host, os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""):
         return {}
-    return t.cast("dict[str, str]", requests.utils.get_environ_proxies(url))
+    return requests.utils.get_environ_proxies(url)
 
 
 def _in_ranges(host: str, no_proxy: str) -> bool:

@@ -177,7 +177,7 @@ def _endpoint(host: str, repository: str, insecure: bool, tls: Tls, tls_given: b
         raise StewardError(f"{host} is a link-local or metadata address, never a registry", reason="forbidden_registry")
     if insecure:
         tls = dataclasses.replace(tls, verify=False)
-        schemes = ("http", "https") if is_loopback(host) else ("https", "http")
+        schemes: tuple[str, ...] = ("http", "https") if is_loopback(host) else ("https", "http")
     elif is_loopback(host) and not tls_given:
         schemes = ("http",)
     else:

@@ -114,7 +114,7 @@ def _children(items: t.Any, where: str) -> tuple[Child, ...]:
                 Child(
                     item["digest"],
                     media_type if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(media_type) else "",
-                    size if type(size) is int and size >= 0 else None,
+                    size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
                     _platform(item.get("platform")),
                 )
             )

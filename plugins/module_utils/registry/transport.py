@@ -268,7 +268,7 @@ class Client:
             sending.progress.on_request()
             with self._lock:
                 self.requests_made += 1
-            answer = channel.pool.urlopen(
+            answer = channel.pool.request(
                 sending.method,
                 sending.url if channel.whole_urls else _path_of(sending.url),
                 body=sending.body,
