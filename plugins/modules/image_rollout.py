@@ -90,7 +90,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.attributes
@@ -209,6 +210,10 @@ table:
   elements: str
 """
 
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
+
 import copy
 import typing as t
 
@@ -272,6 +277,7 @@ def unpacked(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    start.hide_secrets_alone(module)
     try:
         given = unpacked(module.params)
         done = run(given, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())

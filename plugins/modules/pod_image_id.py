@@ -92,7 +92,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.attributes
@@ -290,6 +291,10 @@ digest:
   type: str
 """
 
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
+
 import copy
 import typing as t
 
@@ -388,6 +393,7 @@ def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Obj
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    start.hide_secrets_alone(module)
     try:
         result = run(module.params, Cluster.connect(module))
     except StewardError as exc:
