@@ -47,6 +47,8 @@ KNOWN = {
         "rollback",
         "verification_seconds",
         "dry_run",
+        "suspend",
+        "max_concurrent",
     ),
     "nspro": ("sizes", "allowed_roles", "reserved", "openshift"),
 }
@@ -270,8 +272,23 @@ def _apply_settings(item: Object, more: t.Sequence[str]) -> None:
         say(done.stdout.rstrip())
     elif "conflict" in done.stderr:
         say(f"{name_of(item)} stays as somebody wrote it in the cluster (FORCE=settings writes the overlay's)")
+        meta = item["metadata"]
+        for kept in get("configmap", meta["name"], "--namespace", meta["namespace"]):
+            if _allows_no_registry(kept):
+                say(
+                    "update_allowed_registries is an empty list there: it allows no registry, no line at all allows all"
+                )
     else:
         raise StopError(f"The API server refused the settings:\n{done.stderr.strip()}")
+
+
+def _allows_no_registry(item: Object) -> bool:
+    """Until 1.0.0 an empty list allowed all, and the settings that were shipped had one."""
+    try:
+        given = yaml.safe_load((item.get("data") or {}).get("settings.yml", ""))
+    except yaml.YAMLError:
+        return False
+    return isinstance(given, dict) and given.get("update_allowed_registries") == []
 
 
 def as_list(objects: list[Object]) -> Object:

@@ -19,6 +19,8 @@ UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
 #: have no say in what is admitted or kept
 SILENT = ("description", "title", "example", "externalDocs")
 CHILDREN = ("properties", "items", "additionalProperties")
+#: rule -> the one that it took the place of, and follows from
+FOLLOWS_FROM = {"!(has(self.name) && has(self.selector))": "has(self.name) != has(self.selector)"}
 SETS = ("enum", "required", "x-kubernetes-validations")
 
 
@@ -52,7 +54,7 @@ def _sets(old: Schema, new: Schema, here: str) -> list[str]:
             found.append(f"{here}: {name} has become required")
     rules = {rule["rule"] for rule in old.get("x-kubernetes-validations", ())}
     for rule in new.get("x-kubernetes-validations", ()):
-        if rule["rule"] not in rules:
+        if not {rule["rule"], FOLLOWS_FROM.get(rule["rule"])} & rules:
             found.append(f"{here}: a rule has come in: {rule['rule']}")
     return found
 
@@ -63,6 +65,9 @@ def _bounds(old: Schema, new: Schema, here: str) -> list[str]:
         before, after = old.get(key), new.get(key)
         if after is None:
             continue
+        if key == "minProperties":
+            # as many are there as were required
+            before = max(before or 0, len(old.get("required", ())))
         tighter = before is None or (after > before if key in LOWER else after < before)
         # nothing can be shorter
         if tighter and not (key in LOWER and key != "minimum" and after == 0):

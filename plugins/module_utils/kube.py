@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only file that talks to Kubernetes.
+"""What is asked of Kubernetes; kube_access.py makes the connection.
 
-Authentication is kubernetes.core's (every option and K8S_AUTH_* variable), the transport is the official client's.
 No API discovery takes place: the kinds this product knows are listed in `RESOURCES`, so that a broken aggregated API
 of the cluster cannot stop a pass and an unchanged pass asks nothing it does not need.
 """
@@ -12,11 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils import kube_plain
+from ansible_collections.kubesteward.core.plugins.module_utils import kube_access, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 
 if t.TYPE_CHECKING:
@@ -53,7 +51,6 @@ RESOURCES = {
     (INSTALL_GROUP, "Update"): "updates",
 }
 FIELD_MANAGER = "kubesteward"
-USER_AGENT = "kubesteward/1.0.0"
 #: seconds to connect and to read, per request
 TIMEOUT = (5, 30)
 PAGE = 500
@@ -81,13 +78,6 @@ class ApiError(StewardError):
     def changed_meanwhile(self) -> bool:
         """Somebody edited the object between our read and our write: a conflict, or a patch test that failed."""
         return self.status in (409, 422)
-
-
-class _NoDiscovery:
-    """Stands in for the dynamic client's discovery, which would read the whole API's index first."""
-
-    def __init__(self, client: t.Any, cache_file: t.Any) -> None:
-        pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +112,7 @@ class Cluster:
 
         :raises StewardError: the client library is missing or no cluster is configured
         """
-        return cls(_request_function(module))
+        return cls(kube_access.request_function(module))
 
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, t.Any] | None:
         """The object, or None where there is none of that name.
@@ -295,7 +285,7 @@ def _explain(exc: t.Any) -> str:
         message = None
     if message and _UNDECLARED in message:
         message += "; the cluster has another definition: apply the CRDs of this version"
-    return message or f"{exc.status} {exc.reason}"
+    return (message or f"{exc.status} {exc.reason}") + exc.hint
 
 
 def _causes(exc: t.Any) -> list[str]:
@@ -308,89 +298,3 @@ def _causes(exc: t.Any) -> list[str]:
         ]
     except (TypeError, ValueError, AttributeError):
         return []
-
-
-def _request_function(module: AnsibleModule) -> t.Callable[..., t.Any]:
-    """How requests are made: by ourselves where access is plain, else by the official client."""
-    try:
-        import urllib3
-    except ImportError as exc:
-        raise _missing_library() from exc
-    from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_MAP, AUTH_ARG_SPEC
-
-    # a refused write was not carried out, so 429 may be repeated for every verb; a broken read may not
-    retries = urllib3.Retry(
-        total=4, connect=2, read=0, status=3, status_forcelist=[429], allowed_methods=None, backoff_factor=0.2
-    )
-    # the last refusal says why; without this it would read as no answer at all
-    retries.raise_on_status = False
-    names = {**dict.fromkeys(AUTH_ARG_SPEC, ""), **{option: other for other, option in AUTH_ARG_MAP.items()}}
-    access = kube_plain.find(module.params, names, os.environ)
-    if access is not None:
-        return _plain(access, retries)
-    return _official(module, retries)
-
-
-def _plain(access: kube_plain.Access, retries: t.Any) -> t.Callable[..., t.Any]:
-    import ssl
-
-    try:
-        return kube_plain.PlainClient(access, USER_AGENT, retries).request
-    except ssl.SSLError as exc:
-        hint = "certificates and the key must be PEM, and the key must be that of the certificate"
-        raise StewardError(f"The kubeconfig's certificates cannot be used: {exc.reason or exc} ({hint})") from exc
-
-
-def _missing_library() -> StewardError:
-    from ansible.module_utils.basic import missing_required_lib
-
-    return StewardError(missing_required_lib("kubernetes"))
-
-
-def _official(module: AnsibleModule, retries: t.Any) -> t.Callable[..., t.Any]:
-    try:
-        import kubernetes
-    except ImportError as exc:
-        raise _missing_library() from exc
-    return with_one_error(_dynamic_client(module, kubernetes, retries).request)
-
-
-def with_one_error(official: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
-    """The official client's `request`, refusing in the way that our own does."""
-    from kubernetes.client.exceptions import ApiException
-
-    def request(verb: str, path: str, **query: t.Any) -> t.Any:
-        try:
-            return official(verb, path, serialize=False, **query)
-        except ApiException as exc:
-            raise kube_plain.RefusedError(exc.status or 0, exc.reason or "", exc.body) from exc
-
-    return request
-
-
-def _one_line(exc: Exception) -> str:
-    """What is wrong and where. Of what a YAML file says only the place is told: it may be a secret."""
-    mark = getattr(exc, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(exc).split())
-    return f"{getattr(exc, 'problem', None) or 'not YAML'} in {mark.name}, line {mark.line + 1}"
-
-
-def _dynamic_client(module: AnsibleModule, kubernetes: t.Any, retries: t.Any) -> t.Any:
-    import yaml
-    from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
-    from kubernetes.dynamic import DynamicClient
-
-    try:
-        configuration = k8s._create_configuration(k8s._create_auth_spec(module))
-    except kubernetes.config.ConfigException as exc:
-        hint = "set kubeconfig, context or host, or the environment variable KUBECONFIG or K8S_AUTH_KUBECONFIG"
-        raise StewardError(f"No cluster is configured: {exc} ({hint})") from exc
-    except (OSError, ValueError, yaml.YAMLError) as exc:
-        raise StewardError(f"The kubeconfig cannot be read: {_one_line(exc)}") from exc
-    configuration.retries = retries
-    api = kubernetes.client.ApiClient(configuration)
-    api.user_agent = USER_AGENT
-    for header, value in k8s._create_headers(module).items():
-        k8s._set_header(api, header, value)
-    return DynamicClient(api, discoverer=_NoDiscovery)

@@ -57,11 +57,11 @@ class Access:
 
 
 class RefusedError(Exception):
-    """An answer that is not a success: HTTP status, reason phrase and body."""
+    """An answer that is not a success: HTTP status, reason phrase, body, and what this side knows of the cause."""
 
-    def __init__(self, status: int, reason: str, body: t.Any) -> None:
+    def __init__(self, status: int, reason: str, body: t.Any, hint: str = "") -> None:
         super().__init__(f"{status} {reason}")
-        self.status, self.reason, self.body = status, reason, body
+        self.status, self.reason, self.body, self.hint = status, reason, body, hint
 
 
 def find(params: Params, names: t.Mapping[str, str], environ: t.Mapping[str, str]) -> Access | None:

@@ -55,6 +55,38 @@ options:
       - With O(state=released), report what would be put back.
     type: bool
     default: false
+  suspend:
+    description:
+      - Hold every roll, as C(spec.suspend) of the Update does. What is given here counts.
+    type: bool
+  stable_for_seconds:
+    description:
+      - Seconds for which a tag must have named the same digest before it is rolled, as C(spec.stableForSeconds).
+      - The status of the Update remembers since when, so it needs one.
+    type: int
+  max_concurrent:
+    description: Workloads that may be rolling at the same time, as C(spec.maxConcurrent), 10 by default.
+    type: int
+  platforms:
+    description: Platforms that the workloads' nodes may have, as C(spec.platforms), for example V(linux/arm64).
+    type: list
+    elements: str
+  fail_on_errors:
+    description:
+      - Fail where an object could not be written. Otherwise the messages are in RV(errors) alone, for a caller that
+        shows the table first.
+    type: bool
+    default: true
+  fail_on:
+    description:
+      - What to fail for, beside objects that could not be written. With O(fail_on_errors=false) it is in RV(failures)
+        alone.
+      - V(unknown), workloads that do not exist among them, V(held), that is stale and not rolled, V(stale), rolled or
+        not, and V(rolled_back), in this pass, or a digest that was taken back earlier and that the tag still names.
+    type: list
+    elements: str
+    choices: [unknown, held, stale, rolled_back]
+    default: []
   rollback:
     description:
       - What happens to a roll whose new Pods do not get well. What is not given is as C(spec.rollback) of the Update
@@ -90,7 +122,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.attributes
@@ -201,6 +234,22 @@ deleted:
   description: Whether the Update was deleted, having done its work.
   returned: success
   type: bool
+update_name:
+  description: Name of the Update.
+  returned: when an Update is named and exists
+  type: str
+failures:
+  description: What of the pass O(fail_on) is about, one line for each container or missing workload.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+errors:
+  description: Answers of the API server that were in the way; everything else was done.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 table:
   description: The verdicts as lines of a table, and below it why containers are unknown or held, and
     what was released.
@@ -208,6 +257,10 @@ table:
   type: list
   elements: str
 """
+
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
 
 import copy
 import typing as t
@@ -234,6 +287,12 @@ def argument_spec() -> dict[str, t.Any]:
         "dry_run": {"type": "bool", "default": False},
         "verification_seconds": {"type": "int", "default": trial.VERIFICATION},
         "delete_flag": {"type": "bool"},
+        "suspend": {"type": "bool"},
+        "stable_for_seconds": {"type": "int"},
+        "max_concurrent": {"type": "int"},
+        "platforms": {"type": "list", "elements": "str"},
+        "fail_on_errors": {"type": "bool", "default": True},
+        "fail_on": {"type": "list", "elements": "str", "choices": list(report.FAIL_ON), "default": []},
         "rollback": {
             "type": "dict",
             "options": {
@@ -249,6 +308,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     namespace = snapshot.named_namespace(params)
     inputs.check(params["running"], params["published"])
     inputs.check_verification(params.get("verification_seconds", trial.VERIFICATION))
+    inputs.check_policy(params, bool(params["update"] or params["update_resource"]))
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:
@@ -272,6 +332,7 @@ def unpacked(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    start.hide_secrets_alone(module)
     try:
         given = unpacked(module.params)
         done = run(given, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())
@@ -279,9 +340,12 @@ def main() -> None:
         module.fail_json(**exc.as_result())
     for warning in done.warnings:
         module.warn(warning)
-    result = report.result(done, with_diff=module._diff, nothing_ran=not given["running"])
-    if done.errors:
+    result = report.result(done, with_diff=module._diff, nothing_ran=not given["running"], is_check=module.check_mode)
+    result["failures"] = report.failures(done, module.params["missing"], module.params["fail_on"])
+    if module.params["fail_on_errors"] and done.errors:
         module.fail_json(msg=report.aggregated(done.errors), **result)
+    if module.params["fail_on_errors"] and result["failures"]:
+        module.fail_json(msg="; ".join(result["failures"]), **result)
     module.exit_json(**result)
 
 

@@ -87,7 +87,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.namespace
@@ -155,6 +156,10 @@ table:
   elements: str
 """
 
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
+
 import copy
 import functools
 import typing as t
@@ -164,6 +169,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
+from ansible_collections.kubesteward.core.plugins.module_utils.concurrency import run_concurrently
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
@@ -277,7 +283,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, detai
     def one(entry: Object) -> provision.Result:
         return _one(entry, claimant, params, cluster, options)
 
-    return nspros.Told(provision.together(one, wanted_ones))
+    return nspros.Told(run_concurrently(one, wanted_ones, provision.WORKERS))
 
 
 def _distinct(entries: list[Object]) -> list[Object]:
@@ -346,6 +352,7 @@ def main() -> None:
         mutually_exclusive=[("name", "namespaces", "nspros"), ("claim", "nspros")],
         required_one_of=[("name", "namespaces", "nspros")],
     )
+    start.hide_secrets_alone(module)
     try:
         told = run(module.params, Cluster.connect(module), module.check_mode, module._diff, conditions.now())
     except StewardError as exc:

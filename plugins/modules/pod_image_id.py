@@ -77,6 +77,10 @@ options:
         description: Never look at these.
         type: list
         elements: str
+  platforms:
+    description: Platforms that the workloads' nodes may have, instead of C(spec.platforms) of the Update.
+    type: list
+    elements: str
   as_text:
     description:
       - Return RV(containers), RV(lookups) and RV(update_resource) as one text each, which the other modules take, too.
@@ -92,7 +96,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.attributes
@@ -290,6 +295,10 @@ digest:
   type: str
 """
 
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
+
 import copy
 import typing as t
 
@@ -324,6 +333,7 @@ def argument_spec() -> dict[str, t.Any]:
         "update": {},
         "update_must_exist": {"type": "bool", "default": True},
         "updates": {"type": "bool", "default": False},
+        "platforms": {"type": "list", "elements": "str"},
         "as_text": {"type": "bool", "default": False},
         "containers": {"type": "dict", "options": {"follow": names, "ignore": dict(names)}},
     }
@@ -331,17 +341,28 @@ def argument_spec() -> dict[str, t.Any]:
 
 def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.Any]:
     """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `find`."""
-    namespace = snapshot.named_namespace(params)
+    snapshot.named_namespace(params)
+    update, others = _update(params, reader)
+    try:
+        return {**_look(params, reader, update), "others": others}
+    except StewardError as exc:
+        # whoever runs one after the other goes on with them
+        exc.context.update(others=others, update_name=update["metadata"]["name"] if update else "")
+        raise
+
+
+def _look(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object | None) -> dict[str, t.Any]:
+    namespace = params["namespace"]
     given = [way for way in _WAYS if params.get(way)]
     if len(given) > 1:
         raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
-    update, others = _update(params, reader)
     seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
     if not (seen.workloads or seen.starts or update or params.get("update")):
         snapshot.require_namespace(reader, namespace)
     spec = (update or {}).get("spec") or {}
     found = inventory.containers(seen, _policy(params, spec), namespace)
-    inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), spec.get("platforms") or ())
+    platforms = params.get("platforms") or spec.get("platforms") or ()
+    inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), platforms)
     hand = handover.write if params.get("as_text") else _as_it_is
     return {
         "changed": False,
@@ -349,7 +370,6 @@ def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.A
         "lookups": hand(inventory.lookups(found)),
         "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
         "update_resource": hand(update) if update else None,
-        "others": others,
         **inventory.first(found),
     }
 
@@ -388,6 +408,7 @@ def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Obj
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    start.hide_secrets_alone(module)
     try:
         result = run(module.params, Cluster.connect(module))
     except StewardError as exc:

@@ -59,7 +59,8 @@ options:
     default: []
 requirements:
   - requests >= 2.32
-  - kubernetes, only for O(pull_secrets)
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, only for O(pull_secrets)
 extends_documentation_fragment:
   - kubesteward.core.registry_access
   - kubesteward.core.cluster_auth
@@ -316,6 +317,11 @@ images:
       elements: dict
 """
 
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require("requests")
+
+import types
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -324,6 +330,9 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.call import SecretReader, run
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import harmless_texts
+
+#: options that are named like kubernetes.core's and mean the registry's account
+_REGISTRYS = ("username", "password")
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -340,7 +349,7 @@ def argument_spec() -> dict[str, t.Any]:
         "client_key": {"type": "path", "no_log": False},
         "validate_certs": {"type": "bool"},
     }
-    cluster = {name: dict(option) for name, option in AUTH_ARG_SPEC.items() if name not in ("username", "password")}
+    cluster = {name: dict(option) for name, option in AUTH_ARG_SPEC.items() if name not in _REGISTRYS}
     return {
         **cluster,
         "image": {"type": "str"},
@@ -364,6 +373,11 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
+def cluster_options(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What of the module's options is about the cluster."""
+    return {name: params.get(name) for name in AUTH_ARG_SPEC if name not in _REGISTRYS}
+
+
 CONSTRAINTS: dict[str, t.Any] = {
     "mutually_exclusive": [("image", "images")],
     "required_one_of": [("image", "images")],
@@ -373,12 +387,14 @@ CONSTRAINTS: dict[str, t.Any] = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **CONSTRAINTS)
+    start.hide_secrets_alone(module)
     module.no_log_values.difference_update(harmless_texts(module.params["auth_config"]))
 
     def connect() -> SecretReader:
         from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 
-        return Cluster.connect(module)
+        # `username` and `password` are the registry's here
+        return Cluster.connect(types.SimpleNamespace(params=cluster_options(module.params)))
 
     try:
         result = run(module.params, connect)

@@ -72,7 +72,8 @@ seealso:
 author:
   - kubesteward authors (@kubesteward)
 requirements:
-  - kubernetes >= 33
+  - python >= 3.11
+  - kubernetes >= 33, not 36.0.0, which sends no token
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubesteward.core.attributes
@@ -107,6 +108,10 @@ starts:
   sample:
     - {start: start-sample, deployment: nginx-sample, state: applied, msg: null, digest: null, ready: 0}
 """
+
+from ansible_collections.kubesteward.core.plugins.module_utils import start
+
+start.require()
 
 import copy
 import typing as t
@@ -143,6 +148,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("starts", "spec")]
     )
+    start.hide_secrets_alone(module)
     try:
         done = apply_starts.run(Cluster.connect(module), module.params, module.check_mode, conditions.now())
     except StewardError as exc:

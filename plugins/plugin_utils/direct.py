@@ -15,19 +15,27 @@ import gc
 import importlib
 import inspect
 import io
+import itertools
 import json
 import os
+import re
 import sys
 import typing as t
 from pathlib import Path
 
 from ansible import constants
+from ansible.errors import AnsibleFileNotFound
 from ansible.module_utils import basic
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.kubesteward.core.plugins.plugin_utils import bytecode
 
 _PROFILE = "legacy"
+_LOCAL = ("local", "ansible.builtin.local")
+#: what Python or the dynamic linker read at their start only, so that this process would not notice
+_READ_AT_THE_START = re.compile("PYTHON|LD_|OPENSSL_CONF$")
+#: options that name files of the controller, wherever Ansible looks for files of roles and plays
+_FILES = ("kubeconfig", "auth_file")
 _SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
 
 
@@ -42,11 +50,19 @@ class DirectAction(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         task_vars = task_vars or {}
         result = super().run(tmp, task_vars)
-        if self._is_direct(task_vars):
-            result.update(self._run_here(task_vars))
+        arguments = self._arguments()
+        environment = self._environment()
+        if self._is_direct(task_vars) and all(itertools.starmap(_is_plain_variable, environment.items())):
+            result.update(self._run_here(arguments, environment, task_vars))
         else:
-            wrap_async = bool(self._task.async_val)
-            result.update(self._execute_module(module_name=self.MODULE, task_vars=task_vars, wrap_async=wrap_async))
+            result.update(
+                self._execute_module(
+                    module_name=self.MODULE,
+                    module_args=arguments,
+                    task_vars=task_vars,
+                    wrap_async=bool(self._task.async_val),
+                )
+            )
         url = os.environ.get("KUBESTEWARD_METRICS_URL")
         if url:
             self._count(url, result)
@@ -70,7 +86,7 @@ class DirectAction(ActionBase):
     def _is_direct(self, task_vars: t.Mapping[str, t.Any]) -> bool:
         if os.environ.get("KUBESTEWARD_DIRECT", "1").lower() in ("0", "no", "false", "off"):
             return False
-        if self._connection.transport not in ("local", "ansible.builtin.local"):
+        if self._connection.transport not in _LOCAL:
             return False
         if self._task.async_val or self._connection.become:
             return False
@@ -84,14 +100,34 @@ class DirectAction(ActionBase):
         named = constants.config.get_config_value("INTERPRETER_PYTHON", variables=variables)
         return str(self._templar.template(named) or "").strip()
 
-    def _run_here(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _arguments(self) -> dict[str, t.Any]:
+        """The task's arguments; files of the controller are found and decrypted as kubernetes.core does it."""
         arguments = dict(self._task.args)
+        for option in _FILES:
+            path = arguments.get(option)
+            if path and isinstance(path, str) and self._connection.transport in _LOCAL:
+                arguments[option] = os.pathsep.join(map(self._found_file, path.split(os.pathsep)))
+        return arguments
+
+    def _found_file(self, path: str) -> str:
+        """Path of the file in plain text; as it was given where there is none, which the module has words for."""
+        try:
+            return self._loader.get_real_file(self._find_needle("files", path), decrypt=True)
+        except AnsibleFileNotFound:
+            return path
+
+    def _environment(self) -> dict[str, str]:
+        """The task's environment, as texts as Ansible makes them for a module that it starts."""
+        given: dict[t.Any, t.Any] = {}
+        self._compute_environment_string(given)
+        return {str(name): str(value) for name, value in given.items()}
+
+    def _run_here(
+        self, arguments: dict[str, t.Any], environment: dict[str, str], task_vars: dict[str, t.Any]
+    ) -> dict[str, t.Any]:
         self._update_module_args(self.MODULE, arguments, task_vars)
-        environment: dict[str, str] = {}
-        self._compute_environment_string(environment)
         bytecode.keep()
         namespace, collection, name = self.MODULE.split(".")
-        module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.modules.{name}")
         output = io.StringIO()
         with (
             _added_to_environment(environment),
@@ -101,11 +137,17 @@ class DirectAction(ActionBase):
             contextlib.redirect_stdout(output),
             contextlib.suppress(SystemExit),
         ):
+            module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.modules.{name}")
             module.main()
         answer = {"stdout": output.getvalue(), "stderr": "", "rc": 0}
         if "profile" in inspect.signature(self._parse_returned_data).parameters:
             return _cleaned(self._parse_returned_data(answer, _PROFILE))
         return _cleaned(self._parse_returned_data(answer))
+
+
+def _is_plain_variable(name: str, value: str) -> bool:
+    """Whether this process can take it over as a process that a shell starts would."""
+    return name.isidentifier() and name.isascii() and not _READ_AT_THE_START.match(name) and "\0" not in value
 
 
 def _cleaned(parsed: t.Any) -> dict[str, t.Any]:

@@ -17,7 +17,8 @@ import yaml
 from integration.passes import ROOT
 
 from ansible_collections.kubesteward.core.plugins.module_utils import kube_plain
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import USER_AGENT, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube_access import USER_AGENT
 
 Object = dict[str, t.Any]
 RBAC = "rbac.authorization.k8s.io"

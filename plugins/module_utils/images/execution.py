@@ -168,7 +168,7 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         before,
         now,
         lambda: read_platforms(cluster),
-        spec.get("platforms") or (),
+        params.get("platforms") or spec.get("platforms") or (),
     )
     name = update["metadata"]["name"] if update else ""
     if not update or _leave_to_older(cluster, namespace, done, update):
@@ -203,11 +203,15 @@ def policy_of(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> Pol
     wanted = spec.get("rollback") or {}
     given = params.get("rollback") or {}
     enabled, deadline = given.get("enabled"), given.get("progress_deadline_seconds")
+
+    def option(name: str, key: str, default: t.Any) -> t.Any:
+        return spec.get(key, default) if params.get(name) is None else params[name]
+
     return Policy(
-        suspended=bool(spec.get("suspend")),
+        suspended=bool(option("suspend", "suspend", False)),
         dry_run=params["dry_run"] or bool(spec.get("dryRun")),
-        stable_for=spec.get("stableForSeconds", 0),
-        max_concurrent=spec.get("maxConcurrent", Policy.max_concurrent),
+        stable_for=option("stable_for_seconds", "stableForSeconds", 0),
+        max_concurrent=option("max_concurrent", "maxConcurrent", Policy.max_concurrent),
         rollback=Rollback(
             enabled=wanted.get("enabled", True) if enabled is None else enabled,
             deadline=wanted.get("progressDeadlineSeconds", Rollback.deadline) if deadline is None else deadline,

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+
+_PLATFORM = re.compile(r"[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?")
 
 Test = t.Callable[[t.Any], bool]
 #: a test and what it asks for, a list of one shape, or a mapping of them
@@ -107,6 +110,27 @@ def check_verification(seconds: int) -> None:
     if seconds not in VERIFICATION_SECONDS:
         bounds = f"{VERIFICATION_SECONDS[0]} to {VERIFICATION_SECONDS[-1]}"
         raise StewardError(f"verification_seconds is {seconds}; give a number of seconds from {bounds}")
+
+
+def check_policy(params: t.Mapping[str, t.Any], has_memory: bool) -> None:
+    """Check the options of image_rollout that an Update's schema checks where they come from it.
+
+    :param has_memory: there is an Update, whose status remembers since when a digest is seen
+    :raises StewardError: an option that makes no sense
+    """
+    stable_for, most = params.get("stable_for_seconds"), params.get("max_concurrent")
+    if stable_for is not None and stable_for < 0:
+        raise StewardError(f"stable_for_seconds is {stable_for}; give 0 or more seconds")
+    if stable_for and not has_memory:
+        raise StewardError(
+            "stable_for_seconds needs an Update: its status remembers since when a tag names a digest;"
+            " create one, or leave the option out"
+        )
+    if most is not None and most < 1:
+        raise StewardError(f"max_concurrent is {most}; give at least 1, or set suspend to hold every roll")
+    for platform in params.get("platforms") or ():
+        if not _PLATFORM.fullmatch(platform):
+            raise StewardError(f"platforms has {platform!r}; give os/arch or os/arch/variant, e.g. linux/arm64")
 
 
 def _container_problem(container: t.Any, where: str) -> str:

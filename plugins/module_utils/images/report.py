@@ -12,7 +12,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     place,
     workload_name,
 )
-from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -23,10 +23,11 @@ _NOTES = 20
 _NOTHING = "Nothing to look at: the namespace has no Start with a Deployment, or none of the named workloads exists"
 
 
-def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, t.Any]:
+def result(done: Pass, with_diff: bool, nothing_ran: bool = False, is_check: bool = False) -> dict[str, t.Any]:
     """The documented result of image_rollout.
 
     :param nothing_ran: there was no container to look at
+    :param is_check: nothing was written: the table says what would be
     """
     verdicts = [_entry(container, verdict) for container, verdict in done.judged]
     patched = {place(roll) for roll in done.rolled}
@@ -44,8 +45,15 @@ def result(done: Pass, with_diff: bool, nothing_ran: bool = False) -> dict[str, 
         "released": done.released,
         "starts": done.starts,
         "deleted": done.deleted,
-        "table": [*table(done, patched), *notes(done, patched), *([_NOTHING] if nothing_ran else [])],
+        "errors": done.errors,
+        "table": [
+            *table(done, patched, is_check),
+            *notes(done, patched, is_check),
+            *([_NOTHING] if nothing_ran else []),
+        ],
     }
+    if done.update:
+        found["update_name"] = done.update["metadata"]["name"]
     if done.status is not None:
         found["status"] = done.status
     if with_diff:
@@ -58,6 +66,34 @@ def aggregated(errors: t.Sequence[str]) -> str:
     if len(errors) == 1:
         return errors[0]
     return f"{len(errors)} objects could not be written, the others were: " + "; ".join(errors)
+
+
+#: what a run may be failed for
+FAIL_ON = ("unknown", "held", "stale", "rolled_back")
+
+
+def failures(done: Pass, missing: t.Iterable[str], fail_on: t.Collection[str]) -> list[str]:
+    """What of a pass its caller wants to fail for, one line each.
+
+    :param missing: workloads that were asked for by name and do not exist
+    :param fail_on: words of `FAIL_ON`: `unknown` (missing ones too), `held` (stale and not rolled), `stale` (rolled or
+        not), `rolled_back` (in this pass, or the digest that the tag names is one that was taken back)
+    """
+    patched = {place(roll) for roll in done.rolled}
+    taken = {place(roll) for roll in done.rolled_back}
+    found = [f"{name}: there is none" for name in missing if "unknown" in fail_on]
+    for container, verdict in done.judged:
+        where = place(container)
+        words = {
+            "unknown": verdict.verdict == UNKNOWN,
+            "held": verdict.verdict == STALE and where not in patched,
+            "stale": verdict.verdict == STALE,
+            "rolled_back": where in taken or verdict.reason == "quarantined",
+        }
+        if any(words[word] for word in fail_on):
+            why = f"{verdict.verdict} ({verdict.reason})" + (f": {verdict.message}" if verdict.message else "")
+            found.append(f"{' '.join(where)}: {why}")
+    return found
 
 
 def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.Any]:
@@ -73,12 +109,12 @@ def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.An
     }
 
 
-def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
+def table(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = False) -> list[str]:
     """The verdicts as aligned lines, digests cut to 12 digits."""
     rows = [_COLUMNS]
     for container, verdict in done.judged:
         name = workload_name(container["workload"])
-        said = "rolled" if (name, container["container"]) in patched else verdict.verdict
+        said = ("would roll" if is_check else "rolled") if place(container) in patched else verdict.verdict
         running = ",".join(_short(item["digest"]) for item in container["running"][:3])
         more = len(container["running"]) - 3
         running += f" and {more} more" if more > 0 else ""
@@ -88,15 +124,22 @@ def table(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def notes(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
-    """Why containers are unknown or held, and what was released: a reason alone names no host and no Secret."""
+def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = False) -> list[str]:
+    """Why containers are unknown or held, and what else was written: a reason alone names no host and no Secret."""
+    was = "would be" if is_check else "was"
     messages: dict[str, None] = {}
     for container, verdict in done.judged:
         key = workload_name(container["workload"]), container["container"]
         if verdict.verdict != CURRENT and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
     for item in done.released:
-        messages[f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}: released"] = None
+        owner = f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}"
+        messages[f"{owner}: {'would be released' if is_check else 'released'}"] = None
+    for roll in done.settled:
+        name = f"{workload_name(roll['workload'])} {roll['container']}"
+        messages[f"{name}: its roll has run well, which {was} written down (settled)"] = None
+    for item in done.freed:
+        messages[f"{workload_name(item['workload'])}: its broken Pod {item['pod']} {was} deleted"] = None
     found = list(messages)
     more = len(found) - _NOTES
     return [*found[:_NOTES], *([f"and {more} more"] if more > 0 else [])]

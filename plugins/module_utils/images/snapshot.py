@@ -22,6 +22,10 @@ Object = dict[str, t.Any]
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 
+#: operators of matchExpressions in the text form of the API's query
+_SET_OPERATORS = {"In": "in", "NotIn": "notin"}
+_KEY_OPERATORS = {"Exists": "", "DoesNotExist": "!"}
+
 #: kind -> (apiVersion, kind of its revisions or None)
 WORKLOADS: t.Mapping[str, tuple[str, str | None]] = {
     "Deployment": ("apps/v1", "ReplicaSet"),
@@ -71,18 +75,24 @@ class Snapshot:
 
 
 def targets_of(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Target]:
-    """Read `spec.targets` or the option `workloads`; an empty list means every Start.
+    """Read `spec.targets` or the option `workloads`; an empty list means every Start, a kind alone all of that kind.
 
-    :raises StewardError: an unknown kind, or both or neither of `name` and `selector`
+    :raises StewardError: an unknown kind, both `name` and `selector`, or one of them that is there and empty: a
+        variable that is not set must not stand for everything
     """
     targets = []
     for number, entry in enumerate(entries, 1):
-        kind, name = entry.get("kind"), entry.get("name")
-        selector = selector_text(entry.get("selector") or {})
+        kind, name, given = entry.get("kind"), entry.get("name"), entry.get("selector")
+        selector = selector_text(given or {})
         if kind is None or (kind != "Start" and kind not in WORKLOADS):
             raise StewardError(f"target {number} has kind {kind!r}; use one of Start, {', '.join(WORKLOADS)}")
-        if bool(name) == bool(selector):
-            raise StewardError(f"target {number} ({kind}) must have exactly one of name and selector.matchLabels")
+        empty = [option for option, value in (("name", name), ("selector", given)) if value is not None]
+        if len(empty) > 1 or (empty and not (name or selector)):
+            what = " and ".join(empty)
+            raise StewardError(
+                f"target {number} ({kind}) has {'both ' if len(empty) > 1 else 'an empty '}{what}; give a name, or a"
+                " selector with matchLabels or matchExpressions, or neither for all of the kind"
+            )
         targets.append(Target(kind, name or None, selector or None))
     return targets or [Target("Start")]
 
@@ -92,16 +102,39 @@ def selector_text(selector: t.Mapping[str, t.Any]) -> str:
 
     :raises StewardError: a label that is none: in the text form it could say something else
     """
+    unknown = set(selector) - {"matchLabels", "matchExpressions"}
+    if unknown:
+        raise StewardError(f"selector has {sorted(unknown)[0]!r}; it takes matchLabels and matchExpressions")
     labels = sorted((selector.get("matchLabels") or {}).items())
     for key, value in labels:
         if not _LABEL_KEY.fullmatch(str(key)) or not _LABEL_VALUE.fullmatch(str(value)):
             raise StewardError(f"selector.matchLabels has {key!r}: {value!r}, which is not a label")
-    parts = [f"{key}={value}" for key, value in labels]
-    for rule in selector.get("matchExpressions") or ():
-        key, values = rule["key"], ",".join(rule.get("values") or ())
-        operator = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})"}
-        parts.append(operator.get(rule["operator"]) or (key if rule["operator"] == "Exists" else f"!{key}"))
-    return ",".join(parts)
+    return ",".join([f"{key}={value}" for key, value in labels] + list(map(_rule, _rules(selector))))
+
+
+def _rules(selector: t.Mapping[str, t.Any]) -> list[t.Mapping[str, t.Any]]:
+    rules = selector.get("matchExpressions") or []
+    if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, dict) for rule in rules):
+        raise StewardError("selector.matchExpressions is no list of maps with key, operator and values")
+    return list(rules)
+
+
+def _rule(rule: t.Mapping[str, t.Any]) -> str:
+    """One of `matchExpressions` in the text form."""
+    key, operator, values = str(rule.get("key") or ""), rule.get("operator"), rule.get("values") or []
+    where = f"selector.matchExpressions has {dict(rule)!r}"
+    if not _LABEL_KEY.fullmatch(key):
+        raise StewardError(f"{where}, whose key is no name of a label")
+    if operator not in _SET_OPERATORS and operator not in _KEY_OPERATORS:
+        known = ", ".join((*_SET_OPERATORS, *_KEY_OPERATORS))
+        raise StewardError(f"{where}, whose operator is none of {known}")
+    if not isinstance(values, (list, tuple)) or not all(_LABEL_VALUE.fullmatch(str(value)) for value in values):
+        raise StewardError(f"{where}, whose values are no values of labels")
+    if bool(values) != (operator in _SET_OPERATORS):
+        raise StewardError(f"{where}: {', '.join(_SET_OPERATORS)} need values, {', '.join(_KEY_OPERATORS)} have none")
+    if operator in _KEY_OPERATORS:
+        return f"{_KEY_OPERATORS[operator]}{key}"
+    return f"{key} {_SET_OPERATORS[operator]} ({','.join(map(str, values))})"
 
 
 def read_targets(reader: Reader, namespace: str, targets: t.Sequence[Target]) -> Snapshot:

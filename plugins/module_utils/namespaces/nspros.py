@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.concurrency import run_concurrently
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP, ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
@@ -60,7 +61,7 @@ def run(cluster: Cluster, wanted: Wanted, options: Options) -> Told:
     else:
         found = cluster.find(NSPRO_GROUP, "Nspro", wanted.namespace)
     keep = _KeepBecause(cluster, wanted.namespace)
-    told.results = provision.together(lambda nspro: _one(cluster, nspro, wanted, options, keep), found)
+    told.results = run_concurrently(lambda nspro: _one(cluster, nspro, wanted, options, keep), found, provision.WORKERS)
     for nspro, result in zip(found, told.results, strict=True):
         _tell(cluster, nspro, result, options, told)
     if not wanted.name:
@@ -181,7 +182,7 @@ def _orphans(cluster: Cluster, found: t.Sequence[Object], wanted: Wanted, option
             return Result(name).says("pending", "in_doubt", f"there is no Nspro {claimant}, but {doubt}: {way}")
         return provision.let_go(cluster, name, claimant, released if is_released else keep.reason, options)
 
-    return provision.together(let_go, gone)
+    return run_concurrently(let_go, gone, provision.WORKERS)
 
 
 def _tell(cluster: Cluster, nspro: Object, result: Result, options: Options, told: Told) -> None:

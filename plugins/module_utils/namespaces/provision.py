@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import typing as t
 
@@ -90,16 +89,6 @@ class Result:
         """The same with another state."""
         self.state, self.reason, self.msg = state, reason, msg
         return self
-
-
-def together(work: t.Callable[[t.Any], Result], items: t.Sequence[t.Any]) -> list[Result]:
-    """`work` on every item, several at the same time, results in order; an unexpected error is raised at the end."""
-    if len(items) <= 1:
-        return [work(item) for item in items]
-    with concurrent.futures.ThreadPoolExecutor(min(WORKERS, len(items))) as pool:
-        # not map: it gives up the items that have not begun when one fails
-        futures = [pool.submit(work, item) for item in items]
-    return [future.result() for future in futures]
 
 
 def provide(cluster: Cluster, request: Request, options: Options) -> Result:

@@ -239,7 +239,7 @@ REFUSED = [
     ("Update", {"targets": [{"kind": "Pod", "name": "web"}]}, ["spec.targets.0.kind: enum"]),
     ("Update", {"targets": [{"name": "web"}]}, ["spec.targets.0: required"]),
     ("Update", {"targets": [{"kind": "Start", "name": "{{ web }}"}]}, ["spec.targets.0.name: pattern"]),
-    ("Update", {"targets": [{"kind": "Start", "selector": {}}]}, ["spec.targets.0.selector: required"]),
+    ("Update", {"targets": [{"kind": "Start", "selector": {}}]}, ["spec.targets.0.selector: minProperties"]),
     ("Update", {"platforms": ["linux"]}, ["spec.platforms.0: pattern"]),
     ("Update", {"stableForSeconds": -1}, ["spec.stableForSeconds: minimum"]),
     ("Update", {"rollback": {"progressDeadlineSeconds": 5}}, ["spec.rollback.progressDeadlineSeconds: minimum"]),
@@ -281,9 +281,9 @@ def test_bad_specs_are_refused(schemas, kind, spec, expected):
     assert errors(schemas[kind], {"spec": spec}) == expected
 
 
-def test_a_target_has_either_a_name_or_a_selector(schemas):
+def test_a_target_has_not_both_a_name_and_a_selector(schemas):
     (rule,) = schemas["Update"]["properties"]["spec"]["properties"]["targets"]["items"]["x-kubernetes-validations"]
-    assert rule["rule"] == "has(self.name) != has(self.selector)"
+    assert rule["rule"] == "!(has(self.name) && has(self.selector))"
 
 
 def test_kustomization_lists_every_base(root):

@@ -11,7 +11,7 @@ import re
 import pytest
 import yaml
 
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import addresses
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import addresses, cache
 from hack import cluster, deploy
 
 OVERLAYS = ["config/default", "config/single-namespace"]
@@ -148,6 +148,17 @@ def test_environment_is_what_the_product_reads(watches, manager):
     assert all(int(found[name]) > 0 for name in workers)
 
 
+def test_what_digests_fix_for_ever_is_kept_although_the_root_is_read_only(monkeypatch, pod, manager):
+    assert manager["securityContext"]["readOnlyRootFilesystem"] is True
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name, value in variables(manager).items():
+        if isinstance(value, str):
+            monkeypatch.setenv(name, value)
+    writable = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+    mounts = [mount["mountPath"] for mount in manager["volumeMounts"] if mount["name"] in writable]
+    assert any(cache.default_folder().startswith(f"{path}/") for path in mounts)
+
+
 def test_memory_has_a_limit_and_cpu_has_none(manager):
     assert manager["resources"]["limits"].keys() == {"memory"}
     assert manager["resources"]["requests"].keys() == {"cpu", "memory"}
@@ -169,6 +180,8 @@ def test_settings_are_the_roles_own_defaults(root, objects):
     for role in ("update", "start", "nspro"):
         known |= yaml.safe_load((root / f"roles/{role}/defaults/main.yml").read_text())
     assert given == {name: known[name] for name in given}
+    # an empty list would allow no registry at all
+    assert "update_allowed_registries" not in given
     # an empty file is no mapping, which Ansible refuses
     assert given
     assert [problem for item in objects for problem in deploy.settings_problems(item)] == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import socket
 import traceback
 import types
@@ -17,7 +18,7 @@ import urllib3
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s
 from kubernetes.client.exceptions import ApiException
 
-from ansible_collections.kubesteward.core.plugins.module_utils import kube, kube_plain
+from ansible_collections.kubesteward.core.plugins.module_utils import kube, kube_access, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster, Reference
 
@@ -41,7 +42,7 @@ class Server:
 
 def cluster_of(server):
     """A Cluster over a fake of the official client."""
-    return Cluster(kube.with_one_error(server))
+    return Cluster(kube_access.with_one_error(server))
 
 
 def refusal(status, message=None, body=None):
@@ -139,7 +140,7 @@ def test_a_token_that_no_header_can_hold_is_not_shown(token):
 def test_certificates_that_are_none_are_told(broken):
     access = kube_plain.Access("https://127.0.0.1:1", True, **broken)
     with pytest.raises(StewardError, match="must be PEM"):
-        kube._plain(access, urllib3.Retry(total=0))
+        kube_access._plain(access, urllib3.Retry(total=0))
 
 
 def test_metadata_alone_is_asked_for_by_its_media_type():
@@ -321,7 +322,7 @@ def test_the_connection_is_the_one_that_the_options_name(monkeypatch):
     assert (method, url) == ("GET", "https://127.0.0.1:6443/api/v1/namespaces/shop/pods/p")
     assert headers["authorization"] == f"Bearer {SECRET}"
     assert headers["Impersonate-User"] == "someone"
-    assert headers["User-Agent"] == kube.USER_AGENT
+    assert headers["User-Agent"] == kube_access.USER_AGENT
     assert (timeout.connect_timeout, timeout.read_timeout) == kube.TIMEOUT
 
 
@@ -348,6 +349,41 @@ def test_a_missing_kubeconfig_says_what_to_set(monkeypatch):
     assert "No configuration found" in str(caught.value)
     assert "kubeconfig" in str(caught.value)
     assert "K8S_AUTH_KUBECONFIG" in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", [None, "K8S_AUTH_KUBECONFIG", "KUBECONFIG"])
+@pytest.mark.parametrize("names", [["nowhere"], ["nowhere", "neither"]])
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path, monkeypatch, variable, names):
+    for name in ("K8S_AUTH_HOST", "K8S_AUTH_KUBECONFIG", "KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    paths = [str(tmp_path / name) for name in names]
+    if variable:
+        monkeypatch.setenv(variable, os.pathsep.join(paths))
+    with pytest.raises(StewardError) as caught:
+        Cluster.connect(module() if variable else module(kubeconfig=os.pathsep.join(paths)))
+    assert all(path in str(caught.value) for path in paths)
+
+
+def test_a_kubeconfig_of_ansible_vault_that_nobody_decrypted_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "config"
+    path.write_text("$ANSIBLE_VAULT;1.1;AES256\n6162\n")
+    monkeypatch.setenv("K8S_AUTH_KUBECONFIG", str(path))
+    with pytest.raises(StewardError, match="Ansible Vault") as caught:
+        Cluster.connect(module())
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["36.0.0", "36.0.1"])
+def test_the_client_that_sends_no_token_is_named_where_the_server_wants_one(monkeypatch, version):
+    def refuse(*_what, **_query):
+        exc = kubernetes.client.exceptions.ApiException(status=401, reason="Unauthorized")
+        exc.body = '{"message": "Unauthorized"}'
+        raise exc
+
+    monkeypatch.setattr(kubernetes, "__version__", version)
+    with pytest.raises(ApiError) as caught:
+        Cluster(kube_access.with_one_error(refuse)).get("v1", "Pod", "shop", "p")
+    assert ("36.0.0" in str(caught.value)) is (version == "36.0.0")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""429 Too Many Requests is waited out, for as long as it says and a few times, whatever the request."""
+"""What an API server that is busy or broken is asked again: 429 after a short pause, whatever the request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def busy(tmp_path, monkeypatch):
     """A server that refuses `left` requests; and a Cluster that talks to it."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "KUBECONFIG", "K8S_AUTH_HOST", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
-    state = types.SimpleNamespace(left=0, seen=[])
+    state = types.SimpleNamespace(left=0, seen=[], status=429, pause="1")
 
     class Handler(http.server.BaseHTTPRequestHandler):
         timeout = 5
@@ -40,11 +40,11 @@ def busy(tmp_path, monkeypatch):
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             state.seen.append(time.monotonic())
             state.left -= 1
-            status = 429 if state.left >= 0 else 200
+            status = state.status if state.left >= 0 else 200
             content = json.dumps(NAMESPACE if status == 200 else {"message": "too many requests"}).encode()
             self.send_response(status)
-            if status == 429:
-                self.send_header("Retry-After", "1")
+            if status != 200 and state.pause is not None:
+                self.send_header("Retry-After", state.pause)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -88,3 +88,39 @@ def test_one_that_stays_busy_is_told_and_not_asked_for_ever(busy):
         CALLS["post"](busy.cluster)
     assert caught.value.status == 429
     assert len(busy.seen) == 4
+
+
+@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("pause", ["6", "3600", "Fri, 31 Dec 2199 23:59:59 GMT"])
+def test_a_long_pause_is_not_waited_for(busy, verb, pause):
+    busy.left, busy.pause = 99, pause
+    began = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        CALLS[verb](busy.cluster)
+    assert (caught.value.status, len(busy.seen)) == (429, 1)
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("pause", ["1", "3600", None])
+def test_what_may_have_been_carried_out_is_not_asked_again(busy, verb, pause):
+    busy.left, busy.pause, busy.status = 1, pause, 503
+    with pytest.raises(ApiError) as caught:
+        CALLS[verb](busy.cluster)
+    assert (caught.value.status, len(busy.seen)) == (503, 1)
+
+
+@pytest.mark.parametrize("pause", ["soon", "-1", "9" * 5000, "", None])
+def test_a_pause_that_is_no_number_is_as_none(busy, pause):
+    busy.left, busy.pause = 1, pause
+    CALLS["get"](busy.cluster)
+    assert len(busy.seen) == 2
+
+
+def test_one_long_pause_does_not_end_the_tries_of_later_requests(busy):
+    busy.left, busy.pause = 1, "3600"
+    with pytest.raises(ApiError):
+        CALLS["get"](busy.cluster)
+    busy.left, busy.pause = 1, "1"
+    CALLS["get"](busy.cluster)
+    assert len(busy.seen) == 3

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution
+from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs
 from ansible_collections.kubesteward.core.plugins.modules import image_rollout
 
 GIVEN = {
@@ -52,3 +52,40 @@ def test_a_minute_is_the_default_and_a_resource_has_no_say_in_it():
 def test_something_else_is_refused_by_name(option):
     with pytest.raises(StewardError, match=f"The option {option} must be"):
         image_rollout.unpacked({**GIVEN, option: "web"})
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"stable_for_seconds": -1}, "stable_for_seconds is -1"),
+        ({"stable_for_seconds": 60}, "needs an Update"),
+        ({"max_concurrent": 0}, "at least 1"),
+        ({"platforms": ["linux"]}, "os/arch"),
+        ({"platforms": ["linux/amd64", "Linux/ARM"]}, "'Linux/ARM'"),
+    ],
+)
+def test_options_that_an_update_would_not_be_stored_with_are_refused(given, part):
+    with pytest.raises(StewardError) as caught:
+        inputs.check_policy(given, has_memory=False)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [{}, {"max_concurrent": 1, "platforms": ["linux/arm/v7"], "stable_for_seconds": 0}])
+def test_options_that_make_sense_are_taken(given):
+    inputs.check_policy(given, has_memory=False)
+    inputs.check_policy({**given, "stable_for_seconds": 60}, has_memory=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "key", "field", "given", "said"),
+    [
+        ("suspend", "suspend", "suspended", False, True),
+        ("suspend", "suspend", "suspended", True, False),
+        ("stable_for_seconds", "stableForSeconds", "stable_for", 0, 300),
+        ("max_concurrent", "maxConcurrent", "max_concurrent", 1, 7),
+    ],
+)
+def test_what_an_option_says_counts_before_what_the_update_says(option, key, field, given, said):
+    params = {"dry_run": False, "rollback": None, option: given}
+    assert getattr(execution.policy_of(params, {key: said}), field) == given
+    assert getattr(execution.policy_of({**params, option: None}, {key: said}), field) == said

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shlex
 import sys
 import types
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 import pytest
 from ansible import constants
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultLib, VaultSecret
+from ansible.plugins.shell.sh import ShellModule
 from ansible.template import Templar
 from monitoring.fake_operator import FakeOperator
 
@@ -28,11 +31,18 @@ class Action(direct.DirectAction):
     MODULE = MODULE
 
 
-def action(transport="local", become=None, async_val=0, delegate_to=None, variables=None):
+def action(
+    transport="local", become=None, async_val=0, delegate_to=None, variables=None, environment=None, arguments=None
+):
     """An action plugin for such a task."""
-    connection = types.SimpleNamespace(transport=transport, become=become, _shell=None)
+    connection = types.SimpleNamespace(transport=transport, become=become, _shell=ShellModule())
     task = types.SimpleNamespace(
-        async_val=async_val, delegate_to=delegate_to, args={}, action=MODULE, environment=None, check_mode=False
+        async_val=async_val,
+        delegate_to=delegate_to,
+        args=arguments or {},
+        action=MODULE,
+        environment=environment,
+        check_mode=False,
     )
     templar = Templar(loader=DataLoader(), variables=variables or {})
     return Action(task, connection, types.SimpleNamespace(), DataLoader(), templar, None)
@@ -114,7 +124,78 @@ def test_what_is_not_direct_starts_the_module(monkeypatch, async_val):
     monkeypatch.setattr(direct.ActionBase, "_execute_module", execute)
     variables = {"ansible_python_interpreter": "/no/such/python"}
     assert action(async_val=async_val, variables=variables).run(None, variables)["started"] is True
-    assert started == [{"module_name": MODULE, "task_vars": variables, "wrap_async": bool(async_val)}]
+    assert started == [
+        {"module_name": MODULE, "module_args": {}, "task_vars": variables, "wrap_async": bool(async_val)}
+    ]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONPATH": "/srv"},
+        {"LD_PRELOAD": "/srv/lib.so"},
+        {"OPENSSL_CONF": "/srv/openssl.cnf"},
+        {"NOT A NAME": "1"},
+        {"A=B": "1"},
+        {"NUL": "a\0b"},
+    ],
+)
+def test_an_environment_that_only_a_new_process_can_have_starts_the_module(monkeypatch, environment):
+    monkeypatch.setattr(direct.ActionBase, "run", lambda self, tmp, task_vars: {})
+    monkeypatch.setattr(direct.ActionBase, "_execute_module", lambda self, **how: {"started": True})
+    variables = {"ansible_python_interpreter": sys.executable}
+    assert action(variables=variables, environment=environment).run(None, variables)["started"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "text"), [(False, "False"), (5, "5"), (0.5, "0.5"), (None, "None"), ("yes", "yes"), ("", "")]
+)
+def test_the_environment_is_text_as_for_a_module_that_is_started(given, text):
+    made = action(environment=[{"K8S_AUTH_VERIFY_SSL": given}])
+    assert made._environment() == {"K8S_AUTH_VERIFY_SSL": text}
+    assert ShellModule().env_prefix(K8S_AUTH_VERIFY_SSL=given) == f"K8S_AUTH_VERIFY_SSL={shlex.quote(text)}"
+
+
+@pytest.fixture
+def in_files(tmp_path):
+    """Writes a file where a role has its files, and makes an action that looks there with a vault password."""
+
+    def make(name, content, given=None, transport="local", option="kubeconfig"):
+        (tmp_path / "files").mkdir()
+        loader = DataLoader()
+        loader.set_basedir(str(tmp_path))
+        secret = VaultSecret(b"open sesame")
+        loader.set_vault_secrets([("default", secret)])
+        encrypted = VaultLib([("default", secret)]).encrypt(content.encode(), secret)
+        (tmp_path / "files" / name).write_bytes(encrypted)
+        made = action(transport, arguments={option: given or name})
+        made._loader = loader
+        made._task.get_search_path = lambda: [str(tmp_path)]
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize("option", ["kubeconfig", "auth_file"])
+def test_a_file_of_the_role_is_found_and_decrypted(in_files, option):
+    found = in_files("access", "plain text", option=option)._arguments()[option]
+    assert Path(found).read_text() == "plain text"
+
+
+def test_each_of_several_kubeconfigs_is_found(in_files, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("other")
+    first, second = in_files("config", "one", f"config{os.pathsep}{other}")._arguments()["kubeconfig"].split(os.pathsep)
+    assert (Path(first).read_text(), second) == ("one", str(other))
+
+
+def test_files_of_another_machine_are_not_looked_for_on_the_controller(in_files):
+    assert in_files("config", "one", transport="ssh")._arguments() == {"kubeconfig": "config"}
+
+
+@pytest.mark.parametrize("given", ["no/such/file", {"kind": "Config"}, "$HOME/config"])
+def test_what_is_no_file_of_the_controller_is_left_to_the_module(in_files, given):
+    assert in_files("config", "one", given)._arguments() == {"kubeconfig": given}
 
 
 def test_every_module_has_an_action_of_its_name():
@@ -149,7 +230,7 @@ def counting(monkeypatch, tmp_path):
         monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "ansible-local-1"))
         monkeypatch.setattr(direct.ActionBase, "run", lambda self, tmp, task_vars: {})
         monkeypatch.setattr(direct.ActionBase, "_execute_module", lambda self, **how: dict(result))
-        monkeypatch.setattr(Action, "_run_here", lambda self, task_vars: dict(result))
+        monkeypatch.setattr(Action, "_run_here", lambda self, arguments, environment, task_vars: dict(result))
         variables = {"ansible_python_interpreter": sys.executable if is_direct else "/no/such/python"}
         task = action(variables=variables)
         warnings = []

@@ -51,6 +51,13 @@ def names(objects):
             [{"kind": "Start", "name": "s"}, {"kind": "DaemonSet", "name": "d"}],
             [Target("Start", "s"), Target("DaemonSet", "d")],
         ),
+        ([{"kind": "Deployment"}], [Target("Deployment")]),
+        # as a module's suboptions arrive
+        ([{"kind": "Start", "name": None, "selector": None, "api_version": None}], [Target("Start")]),
+        (
+            [{"kind": "Deployment", "selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}],
+            [Target("Deployment", None, "a")],
+        ),
     ],
 )
 def test_targets_are_read(entries, targets):
@@ -62,9 +69,12 @@ def test_targets_are_read(entries, targets):
     [
         ({"kind": "Pod", "name": "x"}, "'Pod'"),
         ({"name": "x"}, "None"),
-        ({"kind": "Deployment"}, "exactly one"),
-        ({"kind": "Deployment", "name": "x", "selector": {"matchLabels": {"a": "b"}}}, "exactly one"),
-        ({"kind": "Deployment", "selector": {"matchLabels": {}}}, "exactly one"),
+        ({"kind": "Deployment", "name": "x", "selector": {"matchLabels": {"a": "b"}}}, "both name and selector"),
+        ({"kind": "Deployment", "selector": {"matchLabels": {}}}, "an empty selector"),
+        ({"kind": "Deployment", "selector": {"matchLabels": {}, "matchExpressions": []}}, "an empty selector"),
+        ({"kind": "Deployment", "selector": {}}, "an empty selector"),
+        ({"kind": "Deployment", "name": ""}, "an empty name"),
+        ({"kind": "Deployment", "name": "", "selector": {}}, "both name and selector"),
     ],
 )
 def test_a_wrong_target_is_named_by_its_number(entry, part):
@@ -83,6 +93,40 @@ def test_a_selector_with_expressions_is_the_apis_text():
     ]
     text = snapshot.selector_text({"matchLabels": {"app": "web"}, "matchExpressions": rules})
     assert text == "app=web,a in (1,2),b notin (3),c,!d"
+
+
+@pytest.mark.parametrize(
+    ("rules", "part"),
+    [
+        ([{"key": "a", "operator": "In"}], "need values"),
+        ([{"key": "a", "operator": "NotIn", "values": []}], "need values"),
+        ([{"key": "a", "operator": "Exists", "values": ["1"]}], "have none"),
+        ([{"key": "a", "operator": "Equals", "values": ["1"]}], "In, NotIn, Exists, DoesNotExist"),
+        ([{"key": "a"}], "operator"),
+        ([{"operator": "Exists"}], "key"),
+        ([{"key": "a,b", "operator": "Exists"}], "key"),
+        ([{"key": "a", "operator": "In", "values": ["1),b in (2"]}], "values"),
+        ([{"key": "a", "operator": "In", "values": "12"}], "values"),
+        ({"key": "a", "operator": "Exists"}, "list of maps"),
+        (["a"], "list of maps"),
+    ],
+)
+def test_an_expression_that_the_api_would_read_otherwise_is_refused(rules, part):
+    with pytest.raises(StewardError, match="matchExpressions") as caught:
+        snapshot.selector_text({"matchExpressions": rules})
+    assert part in str(caught.value)
+
+
+def test_a_selector_with_another_key_is_refused():
+    with pytest.raises(StewardError, match="matchLables"):
+        snapshot.selector_text({"matchLables": {"app": "web"}})
+
+
+def test_a_kind_alone_is_every_workload_of_it():
+    cluster = cluster_of(workload("Deployment"), workload("Deployment", "other"), workload("StatefulSet", "db"))
+    seen = snapshot.read_targets(cluster, NAMESPACE, [Target("Deployment")])
+    assert sorted(names(seen.workloads)) == ["Deployment/other", "Deployment/web"]
+    assert seen.missing == ()
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "CronJob"])
