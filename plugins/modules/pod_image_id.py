@@ -156,6 +156,10 @@ containers:
       type: str
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
+    pull_policy:
+      description: The container's C(imagePullPolicy).
+      type: str
+      returned: success
     spec_image:
       description: Image in the object that a roll would patch; differs from RV(containers[].image) only for a Start
         that has not been applied yet.
@@ -212,7 +216,8 @@ containers:
       returned: success
       sample: [node-1]
     platforms:
-      description: Platforms of the nodes the Pods run on. Read only where a runtime reports no registry digest.
+      description: Platforms of the nodes the Pods run on, V(linux/amd64), or V(windows(10.0.20348\)/amd64). Read only
+        where a runtime reports no registry digest; M(kubesteward.core.image_rollout) reads them before a roll.
       type: list
       elements: str
       returned: success
