@@ -254,6 +254,12 @@ containers:
       type: dict
       returned: success
       sample: {complete: true, desired: 1, updated: 1, available: 1, replicas: 1, restarts: 0, failing: []}
+    image_volumes:
+      description: Volumes of the Pod template whose image has a tag, which nothing follows.
+      type: list
+      elements: dict
+      returned: success
+      sample: [{name: models, image: "quay.io/shop/models:1"}]
     controller:
       description: Another controller that owns the workload and would undo a change, else null.
       type: str

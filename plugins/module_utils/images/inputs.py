@@ -56,6 +56,7 @@ _CONTAINER: dict[str, Shape] = {
     },
     "trial": _MAYBE_MAPPING,
     "stuck": [{"name": _TEXT, "uid": _TEXT}],
+    "image_volumes": [{"name": _TEXT, "image": _TEXT}],
 }
 _OBSERVED: dict[str, Shape] = dict.fromkeys(("pod", "uid", "reason", "since"), _TEXT)
 #: seconds that an administrator may ask a new image to run well for; more than a day would never end between two pushes

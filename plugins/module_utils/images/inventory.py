@@ -114,7 +114,25 @@ def _describe(
         else None,
         "stuck": _stuck(workload, pods, entry),
         "controller": controller,
+        "image_volumes": _image_volumes(workload),
     }
+
+
+def _image_volumes(workload: Object) -> list[dict[str, str]]:
+    """Volumes whose image has a tag that may move, {`name`, `image`}: no Pod tells which digest of it is mounted."""
+    found = []
+    for volume in running.pod_template(workload)["spec"].get("volumes") or ():
+        image = (volume.get("image") or {}).get("reference")
+        if image and _digest_in(image) is None:
+            found.append({"name": volume["name"], "image": image})
+    return found
+
+
+def _digest_in(text: str) -> str | None:
+    try:
+        return references.parse(text).digest
+    except StewardError:
+        return None
 
 
 def _memory(

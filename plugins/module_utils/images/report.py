@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import status
+from ansible_collections.kubesteward.core.plugins.module_utils.images import status, update_conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, Verdict
 
 if t.TYPE_CHECKING:
@@ -91,6 +91,8 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]]) -> list[str]:
         key = status.workload_name(container["workload"]), container["container"]
         if verdict.verdict != CURRENT and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    for name in update_conditions.image_volumes(done.judged):
+        messages[f"{name}: images of volumes are not followed"] = None
     for item in done.released:
         messages[f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}: released"] = None
     found = list(messages)
