@@ -58,8 +58,12 @@ def with_version(platform: str, version: str) -> str:
 
 
 def rank(offered: str, node: str) -> int | None:
-    """How good what is `offered` is for a node, 0 the best; None where the node does not take it."""
-    have, wants = _read(offered), _read(node)
+    """How good what is `offered` is for a node, 0 the best; None where the node does not take it.
+
+    An architecture alone is of the node's system.
+    """
+    wants = _read(node)
+    have = _read(offered if "/" in offered or wants is None else f"{wants.system}/{offered}")
     if have is None or wants is None or have.system != wants.system or not _versions_fit(have, wants):
         return None
     taken = _taken(wants.architecture, wants.variant)

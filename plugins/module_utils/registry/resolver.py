@@ -160,6 +160,9 @@ class Resolver:
         if wanted.children:
             read = facts.with_platforms(read, head.digest, endpoint.repository, asking.run, self.cache)
         found = dataclasses.replace(found, media_type=read.media_type, facts=read)
+        if read.unreadable and endpoint.mirror:
+            # as runtimes do: what a mirror lacks the next one or the registry has
+            raise StewardError(read.unreadable, reason="not_found")
         if wanted.verify and read.unreadable:
             found = dataclasses.replace(found, pullable=False, pullable_msg=read.unreadable)
         if not wanted.compare:

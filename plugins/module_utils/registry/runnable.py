@@ -15,6 +15,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.platform
 #: an image of an index of which nobody can say which, since the node's platform is not known
 SAME, ANOTHER, FOREIGN, NONE, NO_IMAGE, UNKNOWN = "same", "another", "foreign", "none", "no_image", "unknown"
 
+#: platforms of an index in a message
+MOST_NAMED = 10
+
 
 @dataclasses.dataclass(frozen=True)
 class Content:
@@ -105,10 +108,12 @@ def _get(content: Content, platform: str, pull_policy: str, running: Content | N
     if not platform:
         return Got(UNKNOWN, None)
     child = pick(content.children, platform)
-    if child is None:
-        have = ", ".join(sorted({child.platform for child in content.images}))
-        return Got(NONE, None, f"{content.digest} has no image for {platform}, only for {have}")
-    return _of(child.digest, platform, running)
+    if child is not None:
+        return _of(child.digest, platform, running)
+    have = sorted({child.full_platform for child in content.images})
+    more = f" and {len(have) - MOST_NAMED} more" if len(have) > MOST_NAMED else ""
+    names = ", ".join(have[:MOST_NAMED]) + more
+    return Got(NONE, None, f"{content.digest} has no image for {platform}, only for {names}")
 
 
 def _single(content: Content, platform: str, running: Content | None, proof: Content | None) -> Got:

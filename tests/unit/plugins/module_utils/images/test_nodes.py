@@ -17,6 +17,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     pushed,
     serving,
 )
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry import fakeserver
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     OCI_INDEX,
     Reply,
@@ -104,13 +105,22 @@ def test_nodes_that_emulate_a_platform_show_it_by_what_runs():
     assert told(index(image("linux/amd64", "now")), before, "linux/arm64")[0] == "not_pullable"
 
 
-def answering(status, body=b"{}", code="", **more):
+def test_a_config_may_be_in_the_registrys_storage():
+    with fakeserver.serving(lambda _asked: Reply(200, {}, P2.blobs[0])) as storage:
+        answer = answering(307, headers={"Location": f"http://{storage.host}/some/where?signed=x"})
+        verdict, _asked = decided(P2, P, answer=answer)
+        # of what runs too: it may be for the same platform
+        assert storage.lines == ["GET /some/where"] * 2
+    assert verdict.reason == "digest_differs"
+
+
+def answering(status, body=b"{}", code="", headers=None):
     """A registry whose blobs are answered so."""
     manifests = serving(P2, P)
     body = b'{"errors":[{"code":"%s"}]}' % code.encode() if code else body
 
     def answer(asked):
-        return Reply(status, {}, body, **more) if "/blobs/" in asked.path else manifests(asked)
+        return Reply(status, headers or {}, body) if "/blobs/" in asked.path else manifests(asked)
 
     return answer
 
