@@ -47,7 +47,7 @@ def get_the_same(container: Container, published: Published, digest: str) -> boo
     by_name = [_by_platform(content) for content in (now, before)]
     if all(by_name):
         return by_name[0] == by_name[1]
-    return _digests(now) == _digests(before)
+    return bool(_digests(now)) and _digests(now) == _digests(before)
 
 
 def may_get_the_same(container: Container, published: Published) -> bool:
@@ -102,7 +102,7 @@ def _by_platform(content: Content) -> dict[str, str]:
 def _digests(content: Content) -> set[str]:
     if content.children is None:
         return {content.digest}
-    return {child.digest for child in content.images or content.children if child.digest}
+    return {child.digest for child in content.images or content.children if child.digest and not child.artifact}
 
 
 def _platforms(content: Content | None) -> list[str]:

@@ -163,10 +163,11 @@ class _Reader:
         return manifest
 
     def flatten(self, index: Manifest, above: set[str], depth: int) -> Asking:
-        found: dict[str, Child] = {}
+        # one image may be there for several platforms
+        found: dict[Child, None] = {}
         for child in index.children:
             if not child.is_index:
-                found.setdefault(child.digest, child)
+                found[child] = None
                 continue
             if depth >= MAX_DEPTH or child.digest in above or self.asked >= MAX_INDEXES:
                 raise StewardError(
@@ -175,5 +176,5 @@ class _Reader:
                 )
             nested = yield from self.read(child.digest)
             for item in (yield from self.flatten(nested, above | {child.digest}, depth + 1)):
-                found.setdefault(item.digest, item)
-        return tuple(found.values())
+                found[item] = None
+        return tuple(found)

@@ -259,6 +259,11 @@ def test_an_index_from_which_the_nodes_take_the_same_image_is_no_difference(now)
     assert told(now, index(P, Q, CHART))[0] == "index_changed_only"
 
 
+def test_two_indexes_without_anything_for_nodes_are_not_the_same():
+    one, other = (index((chart, {"artifactType": HELM})) for chart in (CHART, CHART_2))
+    assert told(one, other)[0] == "not_pullable"
+
+
 def test_the_image_alone_of_the_index_that_runs_is_no_difference_either():
     assert told(P, index(P, Q))[0] == "index_changed_only"
     assert told(Q, index(P, Q))[0] == "not_pullable"

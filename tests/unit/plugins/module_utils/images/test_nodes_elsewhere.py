@@ -209,6 +209,13 @@ def test_what_was_remembered_without_platforms_is_read_again(tmp_path):
         (pushes.index((AMD64, {"platform": {"architecture": "amd64"}})), "digest_differs"),
         (pushes.index((ARM64, {"platform": {"architecture": "arm64"}})), "not_pullable"),
         (pushes.index((AMD64, {"platform": {"os": "linux"}})), "not_pullable"),
+        # the same bytes for several platforms
+        (
+            pushes.index(
+                *((pushes.image(""), {"platform": pushes.platform_of(f"linux/{x}")}) for x in ("arm64", "amd64"))
+            ),
+            "digest_differs",
+        ),
         # indexes in indexes
         (pushes.index(pushes.index(ARM64), pushes.index(AMD64)), "digest_differs"),
         (pushes.index(pushes.index(ARM64)), "not_pullable"),

@@ -144,6 +144,8 @@ P, Q, Q2 = image("linux/amd64", "1"), image("linux/arm64", "1"), image("linux/ar
     "Always",
     True,
 )
+@example(P, index([Child(P, True, True)]), ["linux/amd64"], "Always", False)
+@example(index([Child(P, True, True), Child(P, True, False)]), Q, ["linux/amd64"], "Always", False)
 def test_only_what_all_nodes_can_run_and_not_all_have_is_rolled(now, before, nodes, pull_policy, ready):
     (container,) = pushes.deployed(before.pushed.digest, 1, ready, pull_policy)
     verdict = decide({**container, "platforms": nodes}, published(now, before), Policy())
