@@ -161,6 +161,10 @@ containers:
       type: str
       returned: success
       sample: quay.io/k_nakajima/nginx-sample:latest
+    pull_policy:
+      description: The container's C(imagePullPolicy).
+      type: str
+      returned: success
     spec_image:
       description: Image in the object that a roll would patch; differs from RV(containers[].image) only for a Start
         that has not been applied yet.
@@ -217,7 +221,8 @@ containers:
       returned: success
       sample: [node-1]
     platforms:
-      description: Platforms of the nodes the Pods run on. Read only where a runtime reports no registry digest.
+      description: Platforms of the nodes the Pods run on, V(linux/amd64), or V(windows(10.0.20348\)/amd64). Read only
+        where a runtime reports no registry digest; M(kubesteward.core.image_rollout) reads them before a roll.
       type: list
       elements: str
       returned: success
@@ -254,6 +259,12 @@ containers:
       type: dict
       returned: success
       sample: {complete: true, desired: 1, updated: 1, available: 1, replicas: 1, restarts: 0, failing: []}
+    image_volumes:
+      description: Volumes of the Pod template whose image has a tag, which nothing follows.
+      type: list
+      elements: dict
+      returned: success
+      sample: [{name: models, image: "quay.io/shop/models:1"}]
     controller:
       description: Another controller that owns the workload and would undo a change, else null.
       type: str

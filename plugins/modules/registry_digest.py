@@ -47,7 +47,8 @@ options:
     type: raw
   platform:
     description:
-      - Platform as V(os/arch) or V(os/arch/variant), for example V(linux/arm64). The child for it is resolved too.
+      - Platform as V(os/arch[/variant]), for example V(linux/arm64), of Windows with its version as
+        V(windows(10.0.20348\)/amd64). The child for it is resolved too.
     type: str
   resolve:
     description:
@@ -177,12 +178,28 @@ pullable:
   description: Whether the digest can be pulled with these credentials, as a node would.
   returned: with C(verify) in an entry of O(images), unless C(expect) has the digest
   type: bool
+unread:
+  description: True where children or config were wanted, and not read to spare the registry's rate limit.
+  returned: when so
+  type: bool
+artifact:
+  description: What the digest is where it is no container image, for example V(a Helm chart), else null.
+  returned: with O(resolve) or a platform
+  type: str
+image_platform:
+  description: Platform of a single image as its config says, empty where that does not, null where it was not read.
+  returned: with V(children) in O(resolve) or a platform, of a single image
+  type: str
 compared:
   description: For each digest of C(compare) that could be read, the digests of its images without attestations.
   returned: with C(compare) in an entry of O(images), unless C(expect) has the digest
   type: dict
 compared_platforms:
   description: For each index among those digests that names the platforms of all its images, these platforms.
+  returned: with RV(compared)
+  type: dict
+compared_contents:
+  description: For each of them RV(children) (null for a single image), RV(image_platform) and RV(artifact).
   returned: with RV(compared)
   type: dict
 gone:
@@ -210,13 +227,15 @@ pull_secrets:
       description: Name of the Secret.
       type: str
 children:
-  description: Manifests of the index and of nested ones, attestations left out. Empty for a single image.
+  description:
+    - Manifests of the index and of nested ones, attestations left out. Empty for a single image.
+    - Where the index says so they have C(os_version), C(os_features) and C(artifact_type), what they are but images.
   returned: with O(resolve) or a platform
   type: list
   elements: dict
   contains:
     platform:
-      description: C(os/arch[/variant]), empty where the index does not say.
+      description: C(os/arch[/variant]), empty where neither the index says it nor, where that says none, the config.
       type: str
     digest:
       description: Digest of the manifest.
@@ -231,7 +250,9 @@ children:
       description: Digest of the image configuration, where it was read.
       type: str
 platform_digest:
-  description: Digest of the manifest that a node of the platform pulls, null where there is none for it.
+  description:
+    - Digest of the manifest that a node of the platform pulls and can run, by containerd's rules; null where there is
+      none, also where the tag names a single image for another platform, or something that is no image.
   returned: with O(resolve) or a platform
   type: str
 config_digest:

@@ -18,6 +18,7 @@ from integration.passes import Shop, writes
 from integration.workloads import Object, container, deployment, digests_of, image_of, images_in, rolled_out
 
 import testbed
+from testbed import images, layout
 from testbed.audit import AuditLog
 
 pytestmark = pytest.mark.usefixtures("crds")
@@ -155,6 +156,40 @@ def test_a_digest_that_the_registry_does_not_give_is_not_rolled(shop):
         assert shop.flags() == "true,false"
     shop.run("update")
     assert digest_of(shop, "web") == second
+
+
+def test_only_what_the_node_can_run_and_does_not_have_is_rolled(shop):
+    """A single image for another platform, something that is none, an index that changes for other nodes only."""
+    here = images.host_platform()
+    there = next(name for name in ("linux/arm64", "linux/amd64") if name != here)
+    tag, text = f"{shop.repository}:app", shop.repository
+
+    def web(version: str, platform: str) -> layout.Layout:
+        return images.web_image(f"{version} {text}", platform=platform)
+
+    first = images.push(images.index_image([web("v1", here), web("v1", there)]), tag)
+    shop.apply(manifest(shop, "web"), shop.update(spec=targets("web")))
+    rolled_out(shop, "deployment/web")
+    note = layout.image([layout.layer({"note": text.encode()})], {}, here)
+    for pushed, parts in (
+        (web("v2", there), (there, here)),
+        (images.index_image([web("v2", there)]), (there, here)),
+        (layout.index([layout.attestation(note)]), ("attestations only",)),
+    ):
+        digest = images.push(pushed, tag)
+        shop.run("update")
+        assert shop.verdicts() == {"web": "stale/not_pullable"}
+        assert all(part in message(shop, "web") for part in (digest, *parts))
+        assert spec_image(shop, "web") == image_of(shop, "app")
+    images.push(images.index_image([web("v1", here), web("v3", there)]), tag)
+    shop.run("update")
+    assert shop.verdicts() == {"web": "current/index_changed_only"}
+    assert digests_of(shop, "web") == {first}
+    good = images.push(web("v4", here), tag)
+    shop.run("update")
+    assert digest_of(shop, "web") == good
+    rolled_out(shop, "deployment/web")
+    assert digests_of(shop, "web") == {good}
 
 
 @contextlib.contextmanager

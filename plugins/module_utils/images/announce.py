@@ -73,11 +73,23 @@ def events(done: Pass, before: status.Status) -> list[Object]:
         message = f"{name} {container['container']}: {verdict.reason}: {verdict.message}"
         news.append({"reason": reason, "type": "Normal" if normal else "Warning", "message": message, "about": about})
     found += _capped(news)
+    found += [{**event, "about": about} for event in _volumes(done, before)]
     was_empty = any(x["type"] == "UpToDate" and x.get("reason") == "NoWorkload" for x in before.get("conditions") or ())
     if not judged and not was_empty:
         message = "no workload was found to look at; the next pass looks again"
         found.append({"reason": "NoWorkload", "type": "Normal", "message": message, "about": about})
     return found
+
+
+def _volumes(done: Pass, before: status.Status) -> list[Object]:
+    """What no pass follows is told once, and again where it becomes more or less."""
+    told = [
+        next((x for x in conditions or () if x["type"] == "ImageVolumeNotFollowed" and x["status"] == "True"), {})
+        for conditions in ((done.status or {}).get("conditions"), before.get("conditions"))
+    ]
+    if not told[0] or told[0]["message"] == told[1].get("message"):
+        return []
+    return [{"reason": "ImageVolumeNotFollowed", "type": "Normal", "message": told[0]["message"]}]
 
 
 def _failures(done: Pass, before: status.Status, about: Object) -> list[Object]:

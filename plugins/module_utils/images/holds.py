@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.images import nodes
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import RETRY
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_under_way
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import normal_platform
 
 Container = t.Mapping[str, t.Any]
 #: reason and message, or None where nothing speaks against it
@@ -90,48 +90,8 @@ def unstable(container: Container, candidate: str, stable_for: int, has_memory: 
 
 
 def not_pullable(container: Container, published: t.Mapping[str, t.Any], candidate: str) -> Hold:
-    """The nodes could not pull it, or would find no image for their platform in it."""
+    """The nodes could not pull it, would find nothing in it that runs there, or are told never to pull."""
     if published.get("pullable") is False:
         return "not_pullable", f"{candidate} cannot be pulled: {published.get('pullable_msg')}"
-    children = published.get("children") or ()
-    if container.get("nodes_unread") and not container["platforms"]:
-        return _unless_as_before(container, published, candidate)
-    lacking = _lacking(container["platforms"], children)
-    return ("not_pullable", f"{candidate} has no image for {lacking}, where Pods run") if lacking else None
-
-
-def _unless_as_before(container: Container, published: t.Mapping[str, t.Any], candidate: str) -> Hold:
-    """Nobody says what the nodes are: an index for all that the running one is for is for them too."""
-    children = published.get("children") or ()
-    known = published.get("compared_platforms") or {}
-    listed = {candidate, *(child["digest"] for child in children)}
-    running = [item["digest"] for item in container["running"] if item["digest"] not in listed]
-    if running and all(known.get(digest) for digest in running):
-        lacking = _lacking([name for digest in running for name in known[digest]], children)
-        problem = f"it has no image for {lacking}, which what runs has"
-    else:
-        lacking = "all" if _names_platforms(children) else ""
-        problem = "what runs does not tell either"
-    if not lacking:
-        return None
-    remedy = "name them in spec.platforms of the Update, or allow to list Nodes (ClusterRole kubesteward-nodes)"
-    message = f"{candidate} may have no image for the nodes: Nodes may not be read, and {problem}; {remedy}"
-    return "not_pullable", message
-
-
-def _lacking(platforms: t.Iterable[str], children: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    """Those platforms that an index has nothing for; empty where the index does not name platforms."""
-    if not _names_platforms(children):
-        return ""
-    known = {_without_variant(child["platform"]) for child in children}
-    lacking = dict.fromkeys(platform for platform in platforms if _without_variant(platform) not in known)
-    return ", ".join(lacking)
-
-
-def _names_platforms(children: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
-    return bool(children) and all(child.get("platform") for child in children)
-
-
-def _without_variant(platform: str) -> str:
-    """Nodes do not tell their variant."""
-    return "/".join(normal_platform(platform).split("/")[:2])
+    told = nodes.cannot_run(container, published)
+    return ("not_pullable", told) if told else None

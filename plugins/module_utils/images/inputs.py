@@ -42,7 +42,7 @@ _NAMES: dict[str, Shape] = dict.fromkeys(("kind", "name", "api_version"), _TEXT)
 _CONTAINER: dict[str, Shape] = {
     "workload": {**_NAMES, "owner": _OWNER},
     **dict.fromkeys(("container", "path", "image", "spec_image", "reference"), _TEXT),
-    **dict.fromkeys(("pinned", "invalid", "retry", "controller", "start"), _MAYBE_TEXT),
+    **dict.fromkeys(("pinned", "invalid", "retry", "pull_policy", "controller", "start"), _MAYBE_TEXT),
     **dict.fromkeys(("follow", "undone"), _MEMORY),
     "running": [
         {"image_id": _TEXT, "digest": _TEXT, "id_kind": _ID_KIND, "pods": _NUMBER, "ready": _NUMBER},
@@ -59,6 +59,7 @@ _CONTAINER: dict[str, Shape] = {
     },
     "trial": _MAYBE_MAPPING,
     "stuck": [{"name": _TEXT, "uid": _TEXT}],
+    "image_volumes": [{"name": _TEXT, "image": _TEXT}],
 }
 _OBSERVED: dict[str, Shape] = dict.fromkeys(("pod", "uid", "reason", "since"), _TEXT)
 #: seconds that an administrator may ask a new image to run well for; more than a day would never end between two pushes
@@ -82,6 +83,7 @@ _FOUND: dict[str, Shape] = {"image": _TEXT, "digest": _DIGEST}
 _FOUND_TOO: dict[str, Shape] = {
     "children": [{"digest": _DIGEST}],
     **dict.fromkeys(("compared", "compared_platforms"), _MAPPING),
+    **dict.fromkeys(("image_platform", "artifact", "media_type"), _TEXT),
     "gone": [_TEXT],
 }
 _UNKNOWN: dict[str, Shape] = {"image": _TEXT, "reason": _TEXT, "msg": _TEXT}
@@ -143,7 +145,15 @@ def _published_problem(entry: t.Any, where: str) -> str:
         return problem
     if entry["state"] == "unknown":
         return _problem(entry, _UNKNOWN, where)
-    return _problem(entry, {**_FOUND, **_given(entry, _FOUND_TOO)}, where)
+    problem = _problem(entry, {**_FOUND, **_given(entry, _FOUND_TOO)}, where)
+    return problem or _contents_problem(entry.get("compared_contents") or {}, f"{where}.compared_contents")
+
+
+def _contents_problem(contents: t.Any, where: str) -> str:
+    problem = _problem(contents, {}, where)
+    places = [] if problem else [(content, f"{where}[{digest}]") for digest, content in contents.items()]
+    found = (_problem(x, {}, place) or _problem(x, _given(x, _FOUND_TOO), place) for x, place in places)
+    return problem or next(filter(None, found), "")
 
 
 def _given(entry: t.Mapping[str, t.Any], shapes: t.Mapping[str, Shape]) -> dict[str, Shape]:

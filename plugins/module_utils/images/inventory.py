@@ -94,6 +94,7 @@ def _describe(
         "type": container["type"],
         "path": _spec_path(workload, start, container),
         "image": container["image"],
+        "pull_policy": container["pull_policy"],
         "spec_image": spec_image,
         **_identity(tag),
         "follow": entry.as_dict() if entry else None,
@@ -113,7 +114,25 @@ def _describe(
         else None,
         "stuck": _stuck(workload, pods, entry),
         "controller": controller,
+        "image_volumes": _image_volumes(workload),
     }
+
+
+def _image_volumes(workload: Object) -> list[dict[str, str]]:
+    """Volumes whose image has a tag that may move, {`name`, `image`}: no Pod tells which digest of it is mounted."""
+    found = []
+    for volume in running.pod_template(workload)["spec"].get("volumes") or ():
+        image = (volume.get("image") or {}).get("reference")
+        if image and _digest_in(image) is None:
+            found.append({"name": volume["name"], "image": image})
+    return found
+
+
+def _digest_in(text: str) -> str | None:
+    try:
+        return references.parse(text).digest
+    except StewardError:
+        return None
 
 
 def _memory(
@@ -212,9 +231,15 @@ def _spec_path(workload: Object, start: Object | None, container: Object) -> str
 def _pull_secrets(live: t.Sequence[Object], workload: Object, namespace: str) -> list[dict[str, str]]:
     """Of a live Pod, to which admission has added the ServiceAccount's; of the template where no Pod lives."""
     spec = live[0]["spec"] if live else running.pod_template(workload)["spec"]
-    return [
-        {"namespace": namespace, "name": item["name"]} for item in spec.get("imagePullSecrets") or () if "name" in item
-    ]
+    # the kubelet passes over those without a name
+    names = [item.get("name") for item in spec.get("imagePullSecrets") or ()]
+    return distinct_secrets({"namespace": namespace, "name": name} for name in names if name)
+
+
+def distinct_secrets(secrets: t.Iterable[t.Mapping[str, str]] | None) -> list[dict[str, str]]:
+    """Names of pull secrets in their order, each once: what is proven with some holds for just these."""
+    found = {(item["namespace"], item["name"]): dict(item) for item in secrets or ()}
+    return list(found.values())
 
 
 def _foreign_controller(workload: Object, start: Object | None) -> str | None:
@@ -255,15 +280,19 @@ def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:
 def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """The `images` of registry_digest: one entry per distinct reference and pull secrets.
 
-    `expect` is the one digest that every Pod runs, if there is one: where the registry answers it, nothing more has to
-    be read. Where Pods run several, the index has to show whether these are its own children.
+    Of a pinned digest only whether the registry still has it is asked. Of the others `expect` is the one digest that
+    every Pod runs, if there is one: where the registry answers it, nothing more has to be read. Where Pods run
+    several, the index has to show whether these are its own children.
     """
     entries: dict[t.Any, dict[str, t.Any]] = {}
     for container in found:
-        if container["pinned"] or container["invalid"] or not (container["running"] or container["waiting"]):
+        if container["invalid"] or not (container["running"] or container["waiting"]):
             continue
-        secrets = container["pull_secrets"]
+        secrets = distinct_secrets(container["pull_secrets"])
         key = lookup_key(container["reference"], secrets)
+        if container["pinned"]:
+            entries[key] = _presence(container, secrets)
+            continue
         entry = entries.setdefault(
             key,
             {
@@ -296,6 +325,18 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     ]
 
 
+def _presence(container: t.Mapping[str, t.Any], secrets: t.Sequence[t.Mapping[str, str]]) -> dict[str, t.Any]:
+    digest = {container["pinned"]}
+    return {
+        "image": container["reference"],
+        "pull_secrets": secrets,
+        "expect": digest,
+        "resolve": set(),
+        "verify": False,
+        "compare": digest,
+    }
+
+
 def lookup_key(reference: str, pull_secrets: t.Iterable[t.Mapping[str, str]] | None) -> tuple[t.Any, ...]:
     """What makes two look-ups one."""
-    return reference, tuple((item["namespace"], item["name"]) for item in pull_secrets or ())
+    return reference, tuple((item["namespace"], item["name"]) for item in distinct_secrets(pull_secrets))

@@ -11,6 +11,7 @@ import functools
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import nodes as for_nodes
 from ansible_collections.kubesteward.core.plugins.module_utils.images import status, trial
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
@@ -46,10 +47,7 @@ def judge(
         is to be rolled
     :param platforms: those to assume where Nodes may not be read
     """
-    by_key: dict[t.Any, Published] = {}
-    for entry in published:
-        by_key[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
-        by_key.setdefault(entry["image"], entry)
+    by_key = _by_key(published)
     judged: Judged = []
     nodes = functools.cache(nodes)
     for container in containers:
@@ -57,22 +55,41 @@ def judge(
         found = by_key.get(key) or by_key.get(container["reference"])
         seen = _seen(container, found, before or {}, now)
         verdict = decide(seen, found, policy)
-        if verdict.rolls and found and found.get("children") and not seen["platforms"]:
+        if found and _nodes_matter(verdict, seen, found):
             seen["platforms"] = platforms_of(seen, nodes(), platforms)
             seen["nodes_unread"] = nodes() is None
+            seen["cluster_platforms"] = sorted(set((nodes() or {}).values()))
             verdict = decide(seen, found, policy)
         judged.append((seen, _on_trial(seen, verdict, found, policy, now)))
     return limit(_spared(judged), policy.max_concurrent)
 
 
+def _by_key(published: t.Iterable[Published]) -> dict[t.Any, Published]:
+    """Entries by look-up; what was asked for all alike, without a proof of one set of secrets, by reference, too."""
+    found: dict[t.Any, Published] = {}
+    for entry in published:
+        found[lookup_key(entry["image"], entry.get("pull_secrets"))] = entry
+        if not entry.get("pull_secrets") and entry.get("pullable") is None:
+            found.setdefault(entry["image"], entry)
+    return found
+
+
+def _nodes_matter(verdict: Verdict, container: Container, published: Published) -> bool:
+    """Whether the nodes' platforms, which are not known yet, may change the verdict."""
+    if verdict.verdict != STALE or container["platforms"]:
+        return False
+    return (verdict.rolls and for_nodes.name_matters(published)) or for_nodes.may_get_the_same(container, published)
+
+
 def _seen(container: Container, found: Published | None, before: status.Status, now: str) -> dict[str, t.Any]:
-    digest = found.get("digest") if found else None
+    # of a pinned digest only whether it is there is asked: nothing is published for it
+    digest = found.get("digest") if found and not container["pinned"] else None
     gone = set(found.get("gone") or ()) if found else set()
     return {
         **container,
         "published": digest,
         "seen_for": status.seen_for(before, container, digest, now),
-        "gone": sorted(gone & _own_digests(container)) if gone else [],
+        "gone": sorted(gone & {*_own_digests(container), container["pinned"]}) if gone else [],
     }
 
 

@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import (
     counts,
+    image_volumes,
     place,
     workload_name,
 )
@@ -132,6 +133,8 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
         key = workload_name(container["workload"]), container["container"]
         if verdict.verdict != CURRENT and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    for name in image_volumes(done.judged):
+        messages[f"{name}: images of volumes are not followed"] = None
     for item in done.released:
         owner = f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}"
         messages[f"{owner}: {'would be released' if is_check else 'released'}"] = None

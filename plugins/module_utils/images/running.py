@@ -193,7 +193,7 @@ def _is_on_lost_node(status: Object) -> bool:
 
 
 def template_containers(template: Object) -> list[dict[str, t.Any]]:
-    """`{name, image, type, path}` of every container of a Pod template; `path` is its place below the Pod's spec."""
+    """`{name, image, pull_policy, type, path}` of every container of a Pod template; `path` is below the Pod's spec."""
     found = []
     for field in ("containers", "initContainers"):
         for index, container in enumerate(template["spec"].get(field) or ()):
@@ -202,7 +202,8 @@ def template_containers(template: Object) -> list[dict[str, t.Any]]:
             else:
                 kind = "sidecar" if container.get("restartPolicy") == "Always" else "init"
             path = f"/{field}/{index}"
-            found.append({"name": container["name"], "image": container.get("image", ""), "type": kind, "path": path})
+            own = {"name": container["name"], "image": container.get("image", ""), "type": kind, "path": path}
+            found.append({**own, "pull_policy": container.get("imagePullPolicy")})
     return found
 
 

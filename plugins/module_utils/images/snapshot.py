@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import controller_of
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.platforms import with_version
 
 Object = dict[str, t.Any]
 
@@ -215,7 +216,7 @@ def read_pods(reader: Reader, namespace: str, name: str | None, selector: str | 
 
 
 def read_platforms(reader: Reader) -> dict[str, str] | None:
-    """Node name -> `os/arch`; None where Nodes may not be read, as in a namespaced installation."""
+    """Node name -> `os/arch`, or `windows(version)/arch`; None where Nodes may not be read."""
     try:
         nodes = reader.find("v1", "Node", None, metadata_only=True)
     except ApiError as exc:
@@ -227,7 +228,8 @@ def read_platforms(reader: Reader) -> dict[str, str] | None:
         labels = node["metadata"].get("labels") or {}
         os_name, arch = labels.get("kubernetes.io/os", "linux"), labels.get("kubernetes.io/arch")
         if arch:
-            platforms[node["metadata"]["name"]] = f"{os_name}/{arch}"
+            build = labels.get("node.kubernetes.io/windows-build", "")
+            platforms[node["metadata"]["name"]] = with_version(f"{os_name}/{arch}", build)
     return platforms
 
 

@@ -71,10 +71,18 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
     status["quarantine"] = _quarantine(before, done, now)
     outcomes = [{**entry, "outcome": "rolled"} for entry in entries] + _outcomes(before, status, done, now)
     status["history"] = [*(before.get("history") or ()), *outcomes][-HISTORY:]
-    status["conditions"] = conditions.stamped(
-        before.get("conditions") or (), update_conditions.values(judged, rolled, missing), now
-    )
+    known = before.get("conditions") or ()
+    status["conditions"] = conditions.stamped(known, _told(known, judged, rolled, missing), now)
     return status
+
+
+def _told(
+    before: t.Iterable[t.Mapping[str, t.Any]], judged: Judged, rolled: Rolls, missing: t.Sequence[str]
+) -> list[update_conditions.Condition]:
+    """Conditions; the rare ones only where they say something, or were there: the operator keeps what it knows."""
+    known = {condition["type"] for condition in before}
+    found = update_conditions.values(judged, rolled, missing)
+    return [x for x in found if x[0] not in update_conditions.RARE or x[1] == "True" or x[0] in known]
 
 
 def _quarantine(before: Status, done: Pass, now: str) -> list[dict[str, str]]:

@@ -18,7 +18,12 @@ Judged = t.Sequence[tuple[Container, Verdict]]
 Rolls = t.Sequence[t.Mapping[str, t.Any]]
 Condition = tuple[str, str, str, str]
 
-TYPES = ("UpToDate", "Rolling", "RolloutBlocked", "RegistryReachable", "RolloutDidNotTakeEffect", "RunningDigestGone")
+TYPES = (
+    *("UpToDate", "Rolling", "RolloutBlocked", "RegistryReachable", "RolloutDidNotTakeEffect", "RunningDigestGone"),
+    "ImageVolumeNotFollowed",
+)
+#: those that are left out as long as they have nothing to say
+RARE = ("ImageVolumeNotFollowed",)
 #: reasons that say something about the way to the registry
 _NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
 
@@ -73,6 +78,7 @@ def values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list
         _reachable(judged),
         _no_effect(judged),
         _gone(judged),
+        _volumes(judged),
     ]
 
 
@@ -151,6 +157,25 @@ def _gone(judged: Judged) -> Condition:
         message = f"a Pod that moves could not pull what it runs: {some_of(found)}"
         return "RunningDigestGone", "True", "DigestNotFound", message
     return "RunningDigestGone", "False", "DigestsFound", "no running digest is known to be gone from its registry"
+
+
+def image_volumes(judged: Judged) -> list[str]:
+    """`Kind/name volume (image)` of what nobody follows, each once."""
+    return list(
+        dict.fromkeys(
+            f"{workload_name(container['workload'])} {volume['name']} ({volume['image']})"
+            for container, _verdict in judged
+            for volume in container["image_volumes"]
+        )
+    )
+
+
+def _volumes(judged: Judged) -> Condition:
+    found = image_volumes(judged)
+    if found:
+        message = f"images of volumes are not followed, only those of containers: {some_of(found)}"
+        return "ImageVolumeNotFollowed", "True", "ImageVolumes", message
+    return "ImageVolumeNotFollowed", "False", "NoImageVolume", "no volume has an image with a tag"
 
 
 def _names(judged: Judged) -> str:

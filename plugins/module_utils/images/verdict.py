@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import holds
+from ansible_collections.kubesteward.core.plugins.module_utils.images import holds, nodes
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import VERIFICATION, Progress, Rollback
@@ -84,7 +84,10 @@ def decide(container: Container, published: Published | None, policy: Policy = P
     if container["pinned"]:
         return _pinned(container)
     if published is None:
-        return Verdict(UNKNOWN, "waiting", "was not looked up in this pass")
+        names = ", ".join(item["name"] for item in container["pull_secrets"])
+        return Verdict(
+            UNKNOWN, "waiting", f"was not looked up in this pass{f' with the pull secrets {names}' if names else ''}"
+        )
     if published["state"] != "found":
         return Verdict(UNKNOWN, published["reason"], published["msg"])
     verdict = (
@@ -159,7 +162,7 @@ def _match(item: t.Mapping[str, t.Any], container: Container, published: Publish
         return place
     if kind == "manifest" and _is_of_another_name(container["reference"], item["image_id"]):
         return "undecided"
-    if _has_the_same_images(digest, published):
+    if nodes.get_the_same(container, published, digest):
         return "index"
     # what cannot be pulled is held anyway, so its children need not be known
     return "other" if _children_are_known(published) or published.get("pullable") is False else "undecided"
@@ -192,16 +195,10 @@ def _is_of_another_name(reference: str, image_id: str) -> bool:
         return True
 
 
-def _has_the_same_images(digest: str, published: Published) -> bool:
-    """True where an index was pushed again with the same images: in another order, or with other attestations."""
-    running = (published.get("compared") or {}).get(digest) or ()
-    children = [child["digest"] for child in published.get("children") or ()] or [published["digest"]]
-    return bool(running) and set(running) == set(children)
-
-
 def _children_are_known(published: Published) -> bool:
-    """False for an index that was not read, e.g. to spare a rate limit: any digest may be one of its children."""
-    return published.get("children") is not None or published.get("media_type") in (DOCKER_MANIFEST, OCI_MANIFEST)
+    """False for an index that was not read: any digest may be one of its children; and for what could not be read."""
+    is_single = published.get("media_type") in (DOCKER_MANIFEST, OCI_MANIFEST) and not published.get("unread")
+    return published.get("children") is not None or is_single
 
 
 def _compare_written(container: Container, candidate: str) -> Verdict:
@@ -220,6 +217,8 @@ def _inconclusive(item: t.Mapping[str, t.Any], container: Container, published: 
         return Verdict(UNKNOWN, "unsupported_image_id", f"{message}; write the registry's host into the reference")
     if item["id_kind"] == "manifest":
         message = f"{item['digest']} may be a child of {published['digest']}, whose children were not read"
+        if published.get("media_type") in (DOCKER_MANIFEST, OCI_MANIFEST):
+            message = f"{published['digest']} was not read, so that nobody knows whether the nodes can run it"
         limited = published.get("ratelimit_remaining") is not None
         return Verdict(UNKNOWN, "rate_limited" if limited else "waiting", message)
     if item["id_kind"] == "config":

@@ -12,7 +12,8 @@ import time
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Found, Query, Trace, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Query, Trace
 
 MAX_THREADS = 256
 # seconds that a request may take over its time-out before its look-up is given up

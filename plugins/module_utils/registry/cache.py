@@ -9,6 +9,7 @@ Only what a digest fixes for ever is kept. What a tag names is never kept, so ne
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -22,7 +23,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.referenc
 
 MAX_FILES = 2000
 MAX_FILE = 256 * 1024
-_VERSION = 1
+_VERSION = 2
 _SWEEP_EVERY = 100
 
 
@@ -118,8 +119,10 @@ def _seal(fields: t.Any, digest: str) -> str:
 
 
 def _encode(manifest: Manifest, digest: str) -> bytes:
-    children = [[child.digest, child.media_type, child.size, child.platform] for child in manifest.children]
-    fields = {"media_type": manifest.media_type, "children": children, "config_digest": manifest.config_digest}
+    fields = {
+        **{field.name: getattr(manifest, field.name) for field in dataclasses.fields(Manifest)},
+        "children": [dataclasses.astuple(child) for child in manifest.children],
+    }
     return json.dumps({"version": _VERSION, "seal": _seal(fields, digest), "manifest": fields}).encode()
 
 
@@ -129,7 +132,6 @@ def _decode(content: bytes, digest: str) -> Manifest | None:
         fields = data["manifest"]
         if data["version"] != _VERSION or data["seal"] != _seal(fields, digest):
             return None
-        children = tuple(Child(*child) for child in fields["children"])
-        return Manifest(fields["media_type"], children, fields["config_digest"])
+        return Manifest(**{**fields, "children": tuple(Child(*child) for child in fields["children"])})
     except (ValueError, RecursionError, LookupError, TypeError):
         return None

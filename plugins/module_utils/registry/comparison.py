@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, manifest, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import facts, protocol
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.runnable import Content
 
 # Digests that one look-up compares with what is published; a workload runs one or two.
 MAX_COMPARED = 4
@@ -25,11 +27,13 @@ class Compared:
 
     :ivar images: digest -> digests of its images, of those that could be read
     :ivar platforms: digest of an index -> platforms of its images, of those that name all of them
+    :ivar contents: digest -> what it stands for, of those that could be read
     :ivar gone: those that the registry does not have any more
     """
 
     images: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     platforms: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    contents: t.Mapping[str, Content] = dataclasses.field(default_factory=dict)
     gone: tuple[str, ...] = ()
 
 
@@ -49,6 +53,7 @@ def compare(
     """
     images: dict[str, tuple[str, ...]] = {}
     platforms: dict[str, tuple[str, ...]] = {}
+    contents: dict[str, Content] = {}
     gone = []
     for digest in sorted(digests)[:MAX_COMPARED]:
         if digest in listed:
@@ -59,12 +64,15 @@ def compare(
         if is_gone:
             gone.append(digest)
         if known or not is_gone:
-            children = _read(digest, repository, run, store)
-            if children is not None:
-                images[digest] = tuple(child.digest for child in children) or (digest,)
+            content = _read(digest, repository, run, store)
+            if content is None:
+                continue
+            contents[digest] = content
+            children = content.children or ()
+            images[digest] = tuple(child.digest for child in children) or (digest,)
             if children and all(child.platform for child in children):
                 platforms[digest] = tuple(child.platform for child in children)
-    return Compared(images, platforms, tuple(gone))
+    return Compared(images, platforms, contents, tuple(gone))
 
 
 def _unless_silent(lacks: t.Callable[[str], bool], digest: str, known: bool) -> bool:
@@ -76,8 +84,8 @@ def _unless_silent(lacks: t.Callable[[str], bool], digest: str, known: bool) -> 
         raise
 
 
-def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> tuple[manifest.Child, ...] | None:
-    """The images of an index, none where it is an image itself, or None where it cannot be read."""
+def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> Content | None:
+    """What a digest stands for, or None where it cannot be read."""
     try:
         read = run(facts.gather(repository, protocol.Head(digest, ""), False, (), store))
     except StewardError as exc:
@@ -85,12 +93,19 @@ def _read(digest: str, repository: str, run: Run, store: facts.FactStore) -> tup
             raise
         # malformed, or a part of it is missing: that says nothing
         return None
-    return tuple(read.children or ())
+    # a config only helps to tell what nodes take
+    with contextlib.suppress(StewardError):
+        read = facts.with_platforms(read, digest, repository, run, store)
+    return read.content(digest)
 
 
-def gone(digests: t.Iterable[str], lacks: t.Callable[[str], bool]) -> list[str]:
-    """Those of the digests that the registry has no more; one that it does not answer for is none of them."""
-    return [digest for digest in sorted(digests)[:MAX_COMPARED] if _unless_silent(lacks, digest, True)]
+def gone(digests: t.Iterable[str], lacks: t.Callable[[str], bool], known: str) -> list[str]:
+    """Those of the digests that the registry has no more; one that it does not answer for is none of them.
+
+    :param known: a digest that it just said it has not, which is not asked for again
+    """
+    wanted = sorted(digests)[:MAX_COMPARED]
+    return [digest for digest in wanted if digest == known or _unless_silent(lacks, digest, True)]
 
 
 def lacks(repository: str, digest: str, run: Run, sure: bool) -> bool:

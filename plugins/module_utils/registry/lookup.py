@@ -12,6 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch, hosts
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
     DockerConfig,
@@ -20,9 +21,11 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.credenti
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import Facts
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import parse_platform, pick
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import Child
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.platforms import parse_platform
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, is_digest, parse
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Found, Place, Query, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.runnable import Content, nodes_get
 
 ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify", "compare"})
 RESOLVE = ("children", "config")
@@ -281,40 +284,52 @@ def _proofs(found: Found, compare: t.Container[str]) -> dict[str, t.Any]:
     result: dict[str, t.Any] = {}
     if found.pullable is not None:
         result.update(pullable=found.pullable, pullable_msg=found.pullable_msg)
+    if found.unread:
+        result["unread"] = True
     if found.compared and compare:
         result["compared"] = {digest: list(images) for digest, images in found.compared.images.items()}
         platforms = found.compared.platforms
         result["compared_platforms"] = {digest: list(names) for digest, names in platforms.items()}
+        contents = found.compared.contents
+        result["compared_contents"] = {digest: _content(content) for digest, content in contents.items()}
         result["gone"] = [digest for digest in found.compared.gone if digest in compare]
     return result
 
 
+def _content(content: Content) -> dict[str, t.Any]:
+    """What the verdict asks of it; `runnable.of_result` reads it."""
+    children = None if content.children is None else [_child(child) for child in content.children]
+    return {"children": children, "image_platform": content.platform, "artifact": content.artifact or None}
+
+
+def _child(child: Child) -> dict[str, t.Any]:
+    found = {"platform": child.platform, "digest": child.digest, "media_type": child.media_type, "size": child.size}
+    more = {"os_version": child.os_version, "os_features": child.os_features, "artifact_type": child.artifact}
+    return {**found, **{key: value for key, value in more.items() if value}}
+
+
 def _facts(entry: Entry, digest: str, facts: Facts, settings: Settings, warnings: list[str]) -> dict[str, t.Any]:
-    result: dict[str, t.Any] = {"cached": facts.cached}
+    content = facts.content(digest)
+    result: dict[str, t.Any] = {"cached": facts.cached, "artifact": facts.artifact or None}
     children = facts.children
     wants_config = settings.config if entry.resolve is None else "config" in entry.resolve
+    got = nodes_get(content, [entry.platform])[entry.platform] if entry.platform else None
+    if got and not got.runs:
+        warnings.append(f"{entry.image}: {got.message}")
+    result["platform_digest"] = got.digest if got and got.runs else None
     if children is None:
-        result["platform_digest"] = digest if entry.platform else None
-        result["children"] = []
+        result.update(children=[], image_platform=facts.platform)
+        if facts.unreadable:
+            warnings.append(f"{entry.image}: {facts.unreadable}")
         if wants_config:
             result["config_digest"] = facts.configs.get(digest)
         return result
+    configs = facts.configs
     result["children"] = [
-        {
-            "platform": child.platform,
-            "digest": child.digest,
-            "media_type": child.media_type,
-            "size": child.size,
-            **({"config_digest": facts.configs[child.digest]} if child.digest in facts.configs else {}),
-        }
+        {**_child(child), **({"config_digest": configs[child.digest]} if child.digest in configs else {})}
         for child in children
     ]
-    chosen = pick(children, entry.platform) if entry.platform else None
-    if entry.platform and chosen is None:
-        have = ", ".join(sorted({child.platform for child in children if child.platform})) or "none that are named"
-        warnings.append(f"{entry.image}: no child for platform {entry.platform}; there are: {have}")
-    result["platform_digest"] = chosen.digest if chosen else None
     if wants_config:
-        only = chosen or (children[0] if len(children) == 1 and not entry.platform else None)
-        result["config_digest"] = facts.configs.get(only.digest) if only else None
+        only = result["platform_digest"] or (children[0].digest if len(children) == 1 and not entry.platform else None)
+        result["config_digest"] = facts.configs.get(only) if only else None
     return result

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manifests and indexes: what is in the bytes, which child a platform gets. Pure."""
+"""Manifests and indexes: what is in the bytes. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import artifacts
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.platforms import with_version
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import is_digest
 
 # containerd's limit for what it resolves
@@ -29,31 +31,56 @@ _KNOWN = INDEXES | {DOCKER_MANIFEST, OCI_MANIFEST}
 
 # results are printed, so whoever pushes an image must not choose what else is in them
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
-_ATTESTATION = "vnd.docker.reference.type"
+_MEDIA_TYPE = artifacts.MEDIA_TYPE
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Child:
-    """One manifest of an index; `platform` is `os/arch[/variant]`, or empty where the index does not say."""
+    """One manifest of an index.
+
+    :ivar platform: `os/arch[/variant]`, or empty where the index does not say
+    :ivar os_version: Windows's, e.g. `10.0.20348.2340`; empty where it is not given
+    :ivar os_features: what a node has to offer besides, comma-separated; Windows's win32k is nothing special
+    :ivar artifact: media type of what it is instead of an image, where the index says so
+    """
 
     digest: str
     media_type: str
     size: int | None
     platform: str
+    os_version: str = ""
+    os_features: str = ""
+    artifact: str = ""
 
     @property
     def is_index(self) -> bool:
         return self.media_type in INDEXES
 
+    @property
+    def full_platform(self) -> str:
+        """The platform with the version."""
+        return with_version(self.platform, self.os_version)
+
+    @property
+    def may_be_taken(self) -> bool:
+        """True for what a node may take as an image of the index."""
+        return bool(self.platform) and not self.artifact and not self.os_features
+
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """What was read: `children` for an index, `config_digest` for the manifest of one image."""
+    """What was read: `children` for an index, the rest for the manifest of one image.
+
+    :ivar artifact: what it is instead of an image or an index of images, e.g. `a Helm chart`
+    :ivar platform: as its config says, empty where that does not; None as long as the config was not read
+    """
 
     media_type: str
     children: tuple[Child, ...] = ()
     config_digest: str | None = None
+    artifact: str = ""
+    platform: str | None = None
 
     @property
     def is_index(self) -> bool:
@@ -81,10 +108,22 @@ def read_manifest(body: bytes, content_type: str, where: str) -> Manifest:
     if media_type is None:
         raise StewardError(f"{where}: the answer is neither an index nor a manifest", reason="not_a_manifest")
     if media_type in INDEXES:
-        return Manifest(media_type, _children(data.get("manifests"), where))
+        return Manifest(media_type, _children(data.get("manifests"), where), artifact=artifacts.of_index(data))
     config = data.get("config")
     digest = config.get("digest") if isinstance(config, dict) else None
-    return Manifest(media_type, config_digest=digest if isinstance(digest, str) and is_digest(digest) else None)
+    known = digest if isinstance(digest, str) and is_digest(digest) else None
+    return Manifest(media_type, config_digest=known, artifact=artifacts.of_manifest(data))
+
+
+def read_platform(body: bytes) -> str | None:
+    """The platform that an image config names, `os[(version)]/arch[/variant]`, or empty; None for what is no config."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    return with_version(_platform(data), _version(data)) if data.get("os") and data.get("architecture") else ""
 
 
 def _type_of(data: dict[str, t.Any], content_type: str) -> str | None:
@@ -108,7 +147,7 @@ def _children(items: t.Any, where: str) -> tuple[Child, ...]:
     for item in items:
         if not isinstance(item, dict) or not isinstance(item.get("digest"), str) or not is_digest(item["digest"]):
             raise StewardError(f"{where}: the index lists something that has no valid digest", reason="not_a_manifest")
-        if not _is_attestation(item):
+        if not artifacts.is_attestation(item):
             size, media_type = item.get("size"), item.get("mediaType")
             found.append(
                 Child(
@@ -116,16 +155,12 @@ def _children(items: t.Any, where: str) -> tuple[Child, ...]:
                     media_type if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(media_type) else "",
                     size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
                     _platform(item.get("platform")),
+                    _version(item.get("platform")),
+                    _features(item.get("platform")),
+                    artifacts.of_child(item, _KNOWN),
                 )
             )
     return tuple(found)
-
-
-def _is_attestation(item: dict[str, t.Any]) -> bool:
-    annotations, platform = item.get("annotations"), item.get("platform")
-    if isinstance(annotations, dict) and annotations.get(_ATTESTATION):
-        return True
-    return isinstance(platform, dict) and platform.get("os") == platform.get("architecture") == "unknown"
 
 
 def _platform(data: t.Any) -> str:
@@ -136,63 +171,12 @@ def _platform(data: t.Any) -> str:
     return "/".join(given) if all(_WORD.fullmatch(part) for part in given) else ""
 
 
-def parse_platform(text: str) -> str:
-    """Check and normalise `os/arch[/variant]` as containerd does, e.g. `linux/aarch64` is `linux/arm64`.
-
-    :raises StewardError: reason `invalid_reference`
-    """
-    parts = text.lower().split("/")
-    if len(parts) not in (2, 3) or not all(part and part.replace("_", "").replace("-", "").isalnum() for part in parts):
-        raise StewardError(
-            f"platform {text!r} is not os/arch or os/arch/variant, e.g. linux/arm64", reason="invalid_reference"
-        )
-    return normal_platform("/".join(parts))
+def _version(data: t.Any) -> str:
+    version = data.get("os.version") if isinstance(data, dict) else None
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
 
 
-_ARCHITECTURES = {
-    "x86_64": "amd64",
-    "x86-64": "amd64",
-    "aarch64": "arm64",
-    "i386": "386",
-    "armhf": "arm/v7",
-    "armel": "arm/v6",
-}
-
-
-def normal_platform(text: str) -> str:
-    """One spelling of a platform: other names of architectures replaced, default variants left out."""
-    system, _slash, rest = text.partition("/")
-    arch, _slash, variant = rest.partition("/")
-    arch = _ARCHITECTURES.get(arch, arch)
-    if "/" in arch:
-        arch, _slash, default = arch.partition("/")
-        variant = variant or default
-    if variant.isdigit():
-        variant = f"v{variant}"
-    if (arch, variant) in (("arm64", "v8"), ("amd64", "v1")):
-        variant = ""
-    if arch == "arm" and not variant:
-        variant = "v7"
-    return "/".join(part for part in (system, arch, variant) if part)
-
-
-def pick(children: t.Sequence[Child], platform: str) -> Child | None:
-    """The child that a runtime on `platform` takes: the exact one, else the best older variant that runs there."""
-    by_platform: dict[str, Child] = {}
-    for child in children:
-        by_platform.setdefault(normal_platform(child.platform), child)
-    return next((by_platform[name] for name in _acceptable(normal_platform(platform)) if name in by_platform), None)
-
-
-def _acceptable(platform: str) -> list[str]:
-    system, _slash, rest = platform.partition("/")
-    arch, _slash, variant = rest.partition("/")
-    names = [platform]
-    number = variant.removeprefix("v")
-    if arch in ("arm", "amd64") and number.isdigit() and len(number) < 3:
-        lowest = 5 if arch == "arm" else 1
-        names += [normal_platform(f"{system}/{arch}/v{older}") for older in range(int(number) - 1, lowest - 1, -1)]
-    if arch == "arm64":
-        # no 32 bit children: containerd takes them on arm64 only on request
-        names += [f"{system}/arm64"] if variant else []
-    return names
+def _features(data: t.Any) -> str:
+    found = data.get("os.features") if isinstance(data, dict) else None
+    names = [name for name in found if name != "win32k"] if isinstance(found, list) else []
+    return ",".join(name if isinstance(name, str) and _WORD.fullmatch(name) else "unreadable" for name in names)

@@ -33,6 +33,7 @@ ACCEPT = ", ".join(
         "*/*",
     )
 )
+MAX_CONFIG = 1024 * 1024
 MAX_TAG_PAGES = 1000
 MAX_LINK = 4096
 MAX_TAG_PAGE = 8 * 1024 * 1024
@@ -135,6 +136,22 @@ def fetch(repository: str, identifier: str) -> t.Generator[Request, Response, He
         if value != digest and is_digest(value):
             raise _mismatch(where, f"the {name} says {value}, the body is {digest}")
     return Head(digest, manifest.media_type, manifest)
+
+
+def fetch_config(repository: str, digest: str) -> t.Generator[Request, Response, bytes]:
+    """GET an image config, a blob; its bytes must have the digest.
+
+    :raises StewardError: with one of the documented reasons
+    """
+    answer = yield Request("GET", f"/v2/{repository}/blobs/{digest}", "*/*", MAX_CONFIG)
+    if answer.status != 200:
+        raise failure(answer, repository, digest)
+    if answer.too_large:
+        raise StewardError(f"{repository}: the config {digest} is larger than {MAX_CONFIG} bytes", reason="too_large")
+    found = hashlib.new(digest.partition(":")[0], answer.body, usedforsecurity=False).hexdigest()
+    if found != digest.partition(":")[2]:
+        raise _mismatch(f"{repository}: config {digest}", "the body has another digest")
+    return answer.body
 
 
 def _checked(head: Head, identifier: str) -> Head:

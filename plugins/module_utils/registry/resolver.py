@@ -20,6 +20,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
     protocol,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk, Helpers
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
@@ -52,24 +53,6 @@ class Query:
     anonymous_fallback: bool = True
 
 
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """What to read beside the top-level digest.
-
-    :ivar platforms: those whose config digest is wanted
-    :ivar expect: digests for which nothing more is read
-    :ivar verify: prove that any other digest can be pulled
-    :ivar compare: digests of the repository whose children are wanted too, and whether they are still there
-    """
-
-    children: bool = False
-    config: bool = False
-    platforms: tuple[str, ...] = ()
-    expect: frozenset[str] = frozenset()
-    verify: bool = False
-    compare: frozenset[str] = frozenset()
-
-
 @dataclasses.dataclass
 class Trace:
     """What a look-up did, kept up to date while it runs."""
@@ -90,22 +73,6 @@ class Trace:
     def on_wait(self, seconds: float) -> None:
         """Nothing is asked for at most `seconds`, and that is meant."""
         self.moved = max(self.moved, time.monotonic() + seconds)
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """The answer to a query.
-
-    :ivar pullable: None where nobody asked; `pullable_msg` says why it is not
-    :ivar compared: what was found out about those of `Wanted.compare`; None where nothing was asked
-    """
-
-    digest: str
-    media_type: str
-    facts: facts.Facts | None = None
-    pullable: bool | None = None
-    pullable_msg: str | None = None
-    compared: comparison.Compared | None = None
 
 
 class Resolver:
@@ -157,7 +124,9 @@ class Resolver:
         except StewardError as exc:
             if exc.reason == "not_found" and wanted.compare and not endpoint.mirror:
                 exc.context["gone"] = comparison.gone(
-                    wanted.compare, lambda digest: comparison.lacks(endpoint.repository, digest, asking.run, False)
+                    wanted.compare,
+                    lambda digest: comparison.lacks(endpoint.repository, digest, asking.run, False),
+                    query.reference.identifier if exc.context.get("code") == "MANIFEST_UNKNOWN" else "",
                 )
             raise
         self._schemes[endpoint.host] = scheme
@@ -180,9 +149,22 @@ class Resolver:
             trace.warnings.append(
                 f"{endpoint.host} grants {trace.ratelimit_remaining} more pulls; children and config were not read"
             )
-            return found
+            return dataclasses.replace(found, unread=True)
+        return self._read(found, head, asking, query, wanted, trace)
+
+    def _read(
+        self, found: Found, head: protocol.Head, asking: _Asking, query: Query, wanted: Wanted, trace: Trace
+    ) -> Found:
+        endpoint = asking.place.endpoint
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
+        if wanted.children:
+            read = facts.with_platforms(read, head.digest, endpoint.repository, asking.run, self.cache)
         found = dataclasses.replace(found, media_type=read.media_type, facts=read)
+        if read.unreadable and endpoint.mirror:
+            # as runtimes do: what a mirror lacks the next one or the registry has
+            raise StewardError(read.unreadable, reason="not_found")
+        if wanted.verify and read.unreadable:
+            found = dataclasses.replace(found, pullable=False, pullable_msg=read.unreadable)
         if not wanted.compare:
             return found
         compared = comparison.compare(

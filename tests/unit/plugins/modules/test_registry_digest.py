@@ -26,6 +26,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts im
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.lookup import ENTRY_KEYS
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
 from ansible_collections.kubesteward.core.plugins.modules import registry_digest
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images import pushes
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     Reply,
     child,
@@ -231,6 +232,40 @@ def test_every_kind_of_registry_has_an_example_that_is_a_legal_call():
 def test_every_key_of_an_entry_is_explained(key):
     (option,) = [yaml.safe_load(registry_digest.DOCUMENTATION)["options"]["images"]]
     assert any(line.startswith(f"C({key})") for line in option["description"])
+
+
+@pytest.mark.parametrize(
+    ("now", "platform", "digest"),
+    [
+        (pushes.image("linux/arm64"), "linux/arm64", True),
+        (pushes.image("linux/arm/v6"), "linux/arm", True),
+        (pushes.image(""), "linux/amd64", True),
+        (pushes.image("linux/arm64"), "linux/amd64", False),
+        (pushes.image("windows(10.0.20348.1)/amd64"), "windows(10.0.20348)/amd64", True),
+        (pushes.image("windows(10.0.20348.1)/amd64"), "windows(10.0.17763)/amd64", False),
+        (pushes.pushed(b"{}", "application/vnd.cncf.helm.config.v1+json"), "linux/amd64", False),
+        (pushes.index(), "linux/amd64", False),
+    ],
+)
+def test_a_platform_has_no_digest_where_its_nodes_could_not_run_it(now, platform, digest):
+    with serving(pushes.serving(now)) as server:
+        found = one({"image": f"{server.host}/shop/web:1", "platform": platform})
+    assert found["platform_digest"] == (now.digest if digest else None)
+    assert [now.digest in text for text in found["warnings"]] == ([] if digest else [True])
+
+
+def test_a_single_image_tells_its_platform_and_what_is_none_what_it_is():
+    chart = pushes.pushed(b"{}", "application/vnd.cncf.helm.config.v1+json")
+    for now, platform, artifact in (
+        (pushes.image("linux/arm64/v8"), "linux/arm64/v8", None),
+        (chart, None, "a Helm chart (application/vnd.cncf.helm.config.v1+json)"),
+    ):
+        with serving(pushes.serving(now)) as server:
+            found = one({"image": f"{server.host}/shop/web:1", "resolve": ["children"]})
+            alone = one(f"{server.host}/shop/web:1")
+        assert (found["image_platform"], found["artifact"]) == (platform, artifact)
+        assert (found["state"], alone["state"], alone["requests_made"]) == ("found", "found", 1)
+        assert "image_platform" not in alone
 
 
 def test_every_key_of_a_result_is_documented():

@@ -179,8 +179,14 @@ def test_entries_are_matched_by_reference_and_secrets():
     assert (judged[0][1].verdict, judged[0][0]["published"]) == ("current", I1)
     judged = judge.judge([{**found[0], "pull_secrets": secret}], entries, Policy())
     assert judged[0][1].verdict == "stale"
-    # a caller may have looked the reference up without secrets
-    assert judge.judge(found, entries[:1], Policy())[0][1].verdict == "stale"
+    # what was proven with other secrets says nothing about these
+    (judged,) = judge.judge(found, entries[:1], Policy())
+    assert judged[1].reason == "waiting"
+    (judged,) = judge.judge([{**found[0], "pull_secrets": secret}], entries[1:], Policy())
+    assert (judged[1].reason, "with the pull secrets x" in judged[1].message) == ("waiting", True)
+    # a caller may have looked the reference up without secrets, and without a proof
+    unproven = published(I2, children=(), pullable=None)
+    assert judge.judge([{**found[0], "pull_secrets": secret}], [unproven], Policy())[0][1].verdict == "stale"
     assert judge.judge(found, [], Policy())[0][1].reason == "waiting"
 
 

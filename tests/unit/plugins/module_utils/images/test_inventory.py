@@ -145,16 +145,19 @@ def test_what_is_looked_up_is_what_is_followed():
     assert lookup["image"] == IMAGE
 
 
-def test_nothing_is_looked_up_for_pinned_invalid_and_absent_ones():
-    owners = [
-        workload(name=name, containers=[container(image=image)])
-        for name, image in (("a", at(I1)), ("b", "r.example/X"))
-    ]
+def test_nothing_is_looked_up_for_invalid_and_absent_ones():
+    owners = [workload(name="b", containers=[container(image="r.example/X")])]
     objects = [workload(name="without-pods")]
     for owner in owners:
         one, between = pod_of(owner, at(I1))
         objects += [owner, one, *between]
     assert inventory.lookups(inspect(*objects)) == []
+
+
+def test_of_a_pinned_digest_only_whether_it_is_there_is_asked():
+    (lookup,) = inventory.lookups([running(at(I1), image=at(I1))])
+    assert (lookup["image"], lookup["expect"], lookup["compare"]) == (at(I1), [I1], [I1])
+    assert (lookup["resolve"], lookup["verify"]) == ([], False)
 
 
 def test_a_pod_that_waits_is_looked_up_without_an_expectation():

@@ -13,11 +13,10 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
     SCHEMA_1,
     Child,
-    normal_platform,
-    parse_platform,
-    pick,
     read_manifest,
 )
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.platforms import normal_platform, parse_platform
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.runnable import pick
 
 
 def children(*platforms):
@@ -35,7 +34,29 @@ def children(*platforms):
         (["linux/arm/v5", "linux/arm/v6"], "linux/arm/v7", 1),
         (["linux/arm/v7"], "linux/arm", 0),
         (["linux/arm/v7"], "linux/arm/v6", None),
-        (["linux/arm/v7"], "linux/arm64", None),
+        # containerd runs 32 bit images where there is no other one
+        (["linux/arm/v6", "linux/arm/v7"], "linux/arm64", 1),
+        (["linux/arm/v7", "linux/arm64/v8"], "linux/arm64", 1),
+        (["linux/386"], "linux/amd64", 0),
+        (["linux/386", "linux/amd64"], "linux/amd64/v2", 1),
+        (["linux/amd64"], "linux/386", None),
+        (["linux/arm64/v8.5"], "linux/arm64/v9", 0),
+        (["linux/arm64/v8.6"], "linux/arm64/v9", None),
+        (["linux/arm64/v9.1", "linux/arm64/v8"], "linux/arm64/v9.2", 0),
+        (["linux/arm64", "linux/arm64/v8.2"], "linux/arm64/v8.2", 1),
+        (["linux/arm64/x1"], "linux/arm64/x1", None),
+        (["linux/riscv64"], "linux/riscv64", 0),
+        (["linux/s390x"], "linux/amd64", None),
+        (["linux/mips64le/softfloat"], "linux/mips64le", None),
+        (["windows(10.0.17763.1)/amd64", "windows(10.0.20348.1)/amd64"], "windows(10.0.20348)/amd64", 1),
+        (["windows(10.0.17763.1)/amd64"], "windows(10.0.17763)/amd64", 0),
+        (["windows(10.0.17763.1)/amd64"], "windows(10.0.18363)/amd64", None),
+        (["windows(10.0.20348.9)/amd64"], "windows(10.0.26100)/amd64", 0),
+        (["windows(10.0.20348.9)/amd64"], "windows(10.0.27000)/amd64", None),
+        (["windows(10.0.26100.9)/amd64"], "windows(10.0.20348)/amd64", None),
+        (["windows(10.0.17763.1)/amd64"], "windows/amd64", 0),
+        (["windows/amd64"], "windows(10.0.17763)/amd64", 0),
+        (["windows(odd)/amd64", "windows(10)/amd64"], "windows(10.0.17763)/amd64", None),
         (["linux/amd64"], "linux/amd64/v3", 0),
         (["linux/amd64/v2", "linux/amd64"], "linux/amd64/v3", 0),
         (["linux/amd64/v2"], "linux/amd64", None),

@@ -17,7 +17,7 @@ def test_what_runs_decides_and_not_the_spec():
     check("what_is_deployed")
 
 
-def test_a_roll_writes_a_digest_whatever_the_pull_policy():
+def test_a_roll_writes_a_digest_where_the_pull_policy_lets_nodes_pull():
     check("pull_policy")
 
 
