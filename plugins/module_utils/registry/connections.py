@@ -26,23 +26,41 @@ class ForbiddenAddress(urllib3.exceptions.HTTPError):
     """A name led to an address that nothing is sent to."""
 
 
-def _guarded(sock: t.Any) -> t.Any:
+def _guarded(sock: t.Any, here: bool) -> t.Any:
     # Checked on the open connection, so no trick of the name server gets past it.
     peer = sock.getpeername()[0]
     if is_forbidden(peer):
         sock.close()
         raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
+    if not here and is_loopback(peer):
+        sock.close()
+        raise ForbiddenAddress(
+            f"the name leads to this machine itself ({peer}); nothing is sent there. "
+            "For a registry that runs here write the address, as 'location' in 'registries'"
+        )
     return sock
 
 
 class _HttpConnection(urllib3.connection.HTTPConnection):
+    here = False
+
     def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
+        return _guarded(super()._new_conn(), self.here)
 
 
 class _HttpsConnection(urllib3.connection.HTTPSConnection):
+    here = False
+
     def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
+        return _guarded(super()._new_conn(), self.here)
+
+
+class _HttpConnectionHere(_HttpConnection):
+    here = True
+
+
+class _HttpsConnectionHere(_HttpsConnection):
+    here = True
 
 
 class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
@@ -59,11 +77,22 @@ class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
             conn.connect()
 
 
-class Adapter(requests.adapters.HTTPAdapter):
-    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
+class _HttpPoolHere(_HttpPool):
+    ConnectionCls = _HttpConnectionHere
 
-    def __init__(self, tls: Tls, connections: int) -> None:
-        self._tls = tls
+
+class _HttpsPoolHere(_HttpsPool):
+    ConnectionCls = _HttpsConnectionHere
+
+
+class Adapter(requests.adapters.HTTPAdapter):
+    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's.
+
+    Connections to a proxy of the environment are not guarded: where it is, and where it leads, is the administrator's.
+    """
+
+    def __init__(self, tls: Tls, connections: int, here: bool) -> None:
+        self._tls, self._here = tls, here
         super().__init__(pool_connections=2, pool_maxsize=connections, max_retries=0)
 
     def _context(self) -> t.Any:
@@ -81,7 +110,9 @@ class Adapter(requests.adapters.HTTPAdapter):
         if context is not None:
             kwargs["ssl_context"] = context
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+        self.poolmanager.pool_classes_by_scheme = (
+            {"http": _HttpPoolHere, "https": _HttpsPoolHere} if self._here else {"http": _HttpPool, "https": _HttpsPool}
+        )
 
     def proxy_manager_for(self, proxy: str, **kwargs: t.Any) -> t.Any:
         context = self._context()
@@ -90,16 +121,17 @@ class Adapter(requests.adapters.HTTPAdapter):
         return super().proxy_manager_for(proxy, **kwargs)
 
 
-def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int) -> tuple[t.Any, bool]:
+def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int, here: bool) -> tuple[t.Any, bool]:
     """requests' own connection pool for one base URL, and whether its requests need whole URLs (plain HTTP by proxy).
 
     One pool for all requests to a host spares what requests does for each: finding it again, proxies, TLS settings.
 
     :param bundle: CA bundle of the system as requests' `verify`
+    :param here: whether a name may lead to this machine's loopback
     :raises OSError, ValueError: for certificate files that cannot be read
     :raises requests.exceptions.RequestException: for a proxy of the environment that is no URL
     """
-    adapter, proxies = Adapter(tls, connections), environment_proxies(base)
+    adapter, proxies = Adapter(tls, connections, here), environment_proxies(base)
     probe = requests.models.PreparedRequest()
     probe.prepare_method("HEAD")
     probe.prepare_url(base, None)
