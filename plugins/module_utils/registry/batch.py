@@ -19,6 +19,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver
 MAX_THREADS = 256
 # seconds that a request may take over its time-out before its look-up is given up
 GRACE = 0.5
+_UNANSWERED = ("unreachable", "rate_limited", "tls_error")
 # seconds between two looks at what is done and what is late
 PATIENCE = 0.05
 
@@ -94,17 +95,32 @@ class _Pool:
     def run(self, count: int) -> None:
         left = count
         while left:
-            while self.unstarted and len(self.threads) < MAX_THREADS:
-                work = self.unstarted.popleft()
-                for _ in range(max(1, min(self.concurrency, len(work)))):
-                    self._start_thread(work)
+            left -= self._start_threads()
             left -= self._collect()
             left -= self._give_up()
 
-    def _start_thread(self, work: Work) -> None:
+    def _start_threads(self) -> int:
+        """Start what there is room for; the number of jobs that nobody can ever begin."""
+        while self.unstarted and len(self.threads) < MAX_THREADS:
+            work = self.unstarted.popleft()
+            started = [self._start_thread(work) for _ in range(max(1, min(self.concurrency, len(work))))]
+            if any(started):
+                continue
+            self.unstarted.append(work)
+            # a limit of the machine: they begin as others end, where there are any
+            return 0 if self.threads else self._drop("no thread could be started for it")
+        return 0
+
+    def _start_thread(self, work: Work) -> bool:
         self.numbers += 1
-        self.threads[self.numbers] = work
-        threading.Thread(target=self._work, args=(self.numbers, work), daemon=True, name="registry look-up").start()
+        number = self.numbers
+        self.threads[number] = work
+        try:
+            threading.Thread(target=self._work, args=(number, work), daemon=True, name="registry look-up").start()
+        except RuntimeError:
+            self.threads.pop(number, None)
+            return False
+        return True
 
     def _work(self, number: int, work: Work) -> None:
         # one that was given up has a successor
@@ -124,12 +140,17 @@ class _Pool:
             elapsed = time.monotonic() - job.started
             if job.asked and job.error is None:
                 # before this thread takes the next one
-                answered = not isinstance(error, StewardError) or error.reason != "unreachable"
-                self.patience.ended(job.registry, elapsed, answered)
+                self.patience.ended(job.registry, elapsed, self._is_answer(error, elapsed))
             self.under_way.pop(number, None)
             self.done.append((job, found, error, elapsed))
         self.threads.pop(number, None)
         self.thread_ended.set()
+
+    def _is_answer(self, error: BaseException | None, elapsed: float) -> bool:
+        """Whether a look-up that ended got an answer; a refusal that took longer than a time-out is as good as none."""
+        if error is None:
+            return True
+        return isinstance(error, StewardError) and error.reason not in _UNANSWERED and elapsed < self.timeout
 
     def _allow(self, job: Job) -> None:
         allowed = self.patience.seconds(job.registry)
@@ -174,8 +195,8 @@ class _Pool:
             self.patience.ended(job.registry, job.elapsed, answered=False)
             self.under_way.pop(number, None)
             work = self.threads.pop(number, None)
-            if work:
-                self._start_thread(work)
+            if work and not self._start_thread(work):
+                self.unstarted.append(work)
         return given_up + (self._drop(f"{over} before it was asked") if over else 0)
 
     def _over(self, now: float) -> str:

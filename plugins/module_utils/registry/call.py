@@ -84,16 +84,15 @@ def _look_up(
     deadline = None if seconds is None else began + seconds
     timeout, concurrency = params["timeout"], params["concurrency"]
     kept = _waits(params)
-    before = kept.read() if kept else None
-    limits = patience.Patience(timeout, concurrency, before)
+    limits = patience.Patience(timeout, concurrency, kept.read() if kept else None)
     client = Client(timeout, params["retries"], concurrency, deadline)
     resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
     try:
         results = lookup.resolve_all(entries, settings, resolve, concurrency, timeout, deadline, limits)
     finally:
         client.close()
-    if kept and before is not None:
-        kept.write(before, limits.record())
+    if kept and limits.before is not None:
+        kept.write(limits.before, limits.record())
     return results, client.requests_made, round(time.monotonic() - started, 4)
 
 

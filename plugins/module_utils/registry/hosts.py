@@ -172,7 +172,8 @@ def _at(location: str, rest: str, rule: RegistryRule) -> tuple[str, str]:
     host, _slash, path = f"{location}{rest}".partition("/")
     if not path:
         raise StewardError(
-            f"registries: prefix {rule.prefix!r} names a whole repository, so {location!r} needs its path as well"
+            f"registries: prefix {rule.prefix!r} names a whole repository, so {location!r} needs its path as well",
+            reason="unreachable",
         )
     return api_host(host), path
 

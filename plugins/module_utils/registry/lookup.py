@@ -264,7 +264,11 @@ def resolve_all(
     results = []
     for entry in entries:
         job = jobs[entry.query] if entry.query is not None else None
-        results.append(describe(entry, job, settings, first=id(job) not in counted))
+        try:
+            results.append(describe(entry, job, settings, first=id(job) not in counted))
+        except Exception as exc:
+            entry.error = unexpected(exc, entry.image, None)
+            results.append(describe(entry, None, settings))
         counted.add(id(job))
     return results
 
@@ -297,7 +301,7 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
             warnings.append(f"credential_rejected: {', '.join(trace.refused)}")
         result["credential_rejected"] = list(trace.refused)
     if error is not None:
-        result.update(error.as_result())
+        result.update({"reason": "unexpected", **error.as_result()})
         if "gone" in result:
             result["gone"] = [digest for digest in result["gone"] if digest in entry.compare]
         # a registry may hide what is there from those without credentials

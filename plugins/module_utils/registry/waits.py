@@ -42,11 +42,15 @@ class Waits:
             return Record()
 
     def write(self, before: Record, after: Record) -> None:
-        """Keep `after` where it is not what there was, and remove what nobody needs any more."""
+        """Keep what a call made of `before`, where that is something, and remove what nobody needs any more."""
         if after == before or not private_folder(self._folder):
             return
-        slow = sorted(after.slow.items(), key=lambda item: item[1])[-MAX_REGISTRIES:]
-        write_whole(self._path, json.dumps({"slow": dict(slow), "spent": after.spent[-MAX_REGISTRIES:]}).encode())
+        # another call may have written meanwhile
+        kept = self.read().at(time.time())
+        known = {name: since for name, since in kept.slow.items() if name not in before.slow or name in after.slow}
+        slow = sorted({**after.slow, **known}.items(), key=lambda item: item[1])[-MAX_REGISTRIES:]
+        spent = (*kept.spent, *after.spent[len(before.spent) :])[-MAX_REGISTRIES:]
+        write_whole(self._path, json.dumps({"slow": dict(slow), "spent": spent}).encode())
         self._sweep()
 
     def _sweep(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch, lookup
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import parse
@@ -351,6 +351,76 @@ def test_more_hosts_than_threads_are_all_asked(monkeypatch):
     jobs = [job(f"h{n}.example/app:t") for n in range(20)]
     batch.run(jobs, lambda query, wanted, trace: Found("d", ""), 8, 1.0)
     assert all(item.found for item in jobs)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 5])
+def test_a_machine_that_starts_no_more_threads_slows_a_call_down_and_ends_none(monkeypatch, allowed):
+    alive, lock, start = [0], threading.Lock(), threading.Thread.start
+
+    def limited(self):
+        with lock:
+            if alive[0] >= allowed:
+                raise RuntimeError("can't start new thread")
+            alive[0] += 1
+        run = self.run
+
+        def counted():
+            try:
+                run()
+            finally:
+                with lock:
+                    alive[0] -= 1
+
+        self.run = counted
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    jobs = [job(f"h{n}.example/app:{tag}") for n in range(6) for tag in "abc"]
+    batch.run(jobs, lambda query, wanted, trace: Found("d", ""), 2, 1.0)
+    if allowed:
+        assert all(item.found for item in jobs)
+    else:
+        assert {str(item.error) for item in jobs[:3]} == {"h0.example: no thread could be started for it"}
+
+
+def test_an_error_while_a_result_is_put_into_words_stays_with_its_entry(monkeypatch):
+    real = lookup._facts
+
+    def odd(entry, *more):
+        if entry.image.endswith("t1"):
+            raise KeyError("odd")
+        return real(entry, *more)
+
+    monkeypatch.setattr(lookup, "_facts", odd)
+    with serving(GOOD) as server:
+        images = [{"image": f"{server.host}/app:t{n}", "resolve": ["children"]} for n in range(3)]
+        found = look_up(images=images)["images"]
+    assert [entry["state"] for entry in found] == ["found", "unknown", "found"]
+    assert (found[1]["reason"], "Traceback" in found[1]["msg"]) == ("unexpected", True)
+
+
+@pytest.mark.parametrize("where", ["parse", "endpoints"])
+def test_an_error_while_an_entry_is_read_stays_with_it(monkeypatch, where):
+    home = lookup if where == "parse" else lookup.hosts
+    real = getattr(home, where)
+
+    def odd(given, *more):
+        if "t1" in str(given):
+            raise OverflowError("odd")
+        return real(given, *more)
+
+    monkeypatch.setattr(home, where, odd)
+    with serving(GOOD) as server:
+        found = look_up(images=[f"{server.host}/app:t{n}" for n in range(3)])["images"]
+    assert [entry["state"] for entry in found] == ["found", "unknown", "found"]
+    assert (found[1]["reason"], "Traceback" in found[1]["msg"]) == ("unexpected", True)
+
+
+def test_every_entry_that_is_unknown_has_a_reason():
+    registries = [{"prefix": "r.example/team/app", "location": "s.example"}]
+    found = look_up(images=["r.example/team/app:t", "UPPER", 5], registries=registries)["images"]
+    assert [entry["reason"] for entry in found] == ["unreachable", "invalid_reference", "invalid_reference"]
+    assert "needs its path as well" in found[0]["msg"]
 
 
 def test_stuck_threads_of_one_host_fail_what_waits_for_them_only():
