@@ -178,11 +178,8 @@ class Asking:
             text += f"; {self.place.endpoint.host} redirects there"
         if not outcome.refused:
             return StewardError(text, reason=error.reason, **error.context)
-        names = ", ".join(
-            dict.fromkeys(
-                (*self.trace.refused, *(f"{item.source}{item.flaw}" for item in outcome.refused if item.flaw))
-            )
-        )
+        flaws = {item.source: item.flaw for item in outcome.refused}
+        names = ", ".join(f"{source}{flaws.get(source, '')}" for source in self.trace.refused)
         return StewardError(f"{text}; refused: {names}", reason="credential_rejected", status=outcome.response.status)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import challenge as ch
@@ -130,10 +129,11 @@ def _learn(plain: Response, has_credentials: bool, base_url: str) -> t.Generator
         ping = yield Wire(PING)
         header = ping.get("www-authenticate")
         found = ch.choose(ch.parse(header))
-    if found is None and plain.status == 401:
+    # who was redirected to is no registry that could be authenticated with: what it answers is the answer
+    elsewhere = bool(plain.url) and not plain.url.startswith(f"{base_url}/")
+    if found is None and plain.status == 401 and not elsewhere:
         schemes = ", ".join(sorted({item.scheme for item in ch.parse(header)})) or "none"
-        # the registry may have redirected to where that was said
-        host = urllib.parse.urlsplit(plain.url or base_url).netloc
+        host = base_url.partition("://")[2]
         raise StewardError(
             f"{host} asks for authentication in no way known here (schemes offered: {schemes}; known: basic, bearer)",
             reason="unauthorized",

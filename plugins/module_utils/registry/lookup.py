@@ -304,8 +304,10 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
         result.update({"reason": "unexpected", **error.as_result()})
         if "gone" in result:
             result["gone"] = [digest for digest in result["gone"] if digest in entry.compare]
-        # a registry may hide what is there from those without credentials
-        hidden = error.reason == "unauthorized" or (error.reason == "not_found" and bool(entry.secrets))
+        # where the registry said so, or may hide what is there from those without credentials
+        hidden = "status" in error.context and (
+            error.reason == "unauthorized" or (error.reason == "not_found" and bool(entry.secrets))
+        )
         said = (*entry.warnings, *(entry.hints() if hidden else ()))
         if said and error.reason in ("unauthorized", "not_found"):
             result["msg"] += f"; {'; '.join(said)}"

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.modules import registry_digest
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.registry.fakeserver import (
     Reply,
     content,
     manifest,
     one,
+    params,
     serving,
     sha256,
 )
@@ -21,6 +24,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
 BODY = manifest()
 GOOD = content(tags={"t": BODY})
 OWN = "s3cret-of-a"
+AUTHS = base64.b64encode(b'{"auths": {"quay.io": {"username": "u", "password": "p"}}}').decode()
 
 
 def gives_tokens(token="everybody", scope=None, status=401, where="/token"):
@@ -96,7 +100,8 @@ def test_a_refusal_of_the_other_host_names_it(answer):
         found = one(f"{server.host}/app:t", username="u", password=OWN)
         assert {asked.authorization for asked in other.asked} == {None}
     assert found["reason"] == "unauthorized"
-    assert other.host in found["msg"]
+    assert f"{other.host}/app:t" in found["msg"]
+    assert f"{server.host} redirects there" in found["msg"]
     assert OWN not in json.dumps(found)
 
 
@@ -248,6 +253,30 @@ def test_where_no_credentials_are_given_the_message_says_how_to_make_some():
     assert f"--docker-server={server.host} --docker-username=... --docker-password=..." in found["msg"]
 
 
+@pytest.mark.parametrize("header", ['Bearer realm="http://169.254.169.254/t"', "Negotiate"])
+def test_a_refusal_that_credentials_would_not_change_asks_for_none(header):
+    with serving(lambda asked: Reply(401, {"WWW-Authenticate": header})) as server:
+        found = one(f"{server.host}/app:t")
+    assert found["reason"] == "unauthorized"
+    assert "credentials" not in found["msg"]
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+def test_a_missing_image_asks_for_credentials_only_where_the_workload_has_some(secrets):
+    class Cluster:
+        def get(self, *_about):
+            return {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": AUTHS}}
+
+    with serving(lambda asked: Reply(404)) as server:
+        image = {"image": f"{server.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "pull"}] * secrets}
+        found = registry_digest.run(params(images=[image]), Cluster)["images"][0]
+    assert found["reason"] == "not_found"
+    assert (f"secret shop/pull has no entry for {server.host} (it has: quay.io)" in found["msg"]) is secrets
+    assert (
+        f"kubectl create secret docker-registry NAME -n shop --docker-server={server.host} " in found["msg"]
+    ) is secrets
+
+
 @pytest.mark.parametrize(
     ("username", "password", "words"),
     [
@@ -259,8 +288,6 @@ def test_where_no_credentials_are_given_the_message_says_how_to_make_some():
     ],
 )
 def test_a_password_that_ends_with_a_line_break_is_sent_as_it_is_and_told_when_it_is_refused(username, password, words):
-    import base64
-
     pair = base64.b64encode(f"{username}:{password}".encode()).decode()
     asked_with = []
 
@@ -272,7 +299,7 @@ def test_a_password_that_ends_with_a_line_break_is_sent_as_it_is_and_told_when_i
         found = one(f"{server.host}/app:t", auth_config={"auths": {server.host: {"auth": pair}}})
     assert f"Basic {pair}" in asked_with
     assert found["reason"] == "credential_rejected"
-    assert f"auth_config (its {words}" in found["msg"]
+    assert f"refused: auth_config (its {words}" in found["msg"]
     assert pair not in json.dumps(found)
 
 
