@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("crds")
 
 UPDATES = 12
 WORKERS = 2
-#: a fifth of the default, to be done in a fifth of the time
+#: a fifth of the default
 TIMEOUT = 2
 
 
@@ -58,11 +58,12 @@ def test_twelve_updates_of_one_author_leave_two_workers_to_others(shop, namespac
             last = workers.submit(other.run, "update", update_name="sample", update_timeout=TIMEOUT)
             last.result()
         waited = time.monotonic() - began
-    seconds = sorted(done.result().seconds for done in passes)
-    # what the passes cost on this machine beside waiting for the registry is not the registry's
-    play = last.result().seconds
-    assert waited < 120 * TIMEOUT / 10 + (UPDATES / WORKERS + 1) * play, (waited, seconds, play)
-    assert seconds[UPDATES // 2] < play + TIMEOUT, (seconds, play)
+        asked = len(slow.asked)
+        assert all(done.result().code == 0 for done in passes)
+    # two periods, on a machine that may be busy with other things
+    assert waited < 120
+    # three each for the passes that began before anything was known, one each for those after them
+    assert asked <= 3 * UPDATES / 2
     slow_status = shop.get("update", f"slow-{UPDATES - 1}")["status"]["images"][0]
     assert (slow_status["verdict"], slow_status["reason"]) == ("unknown", "unreachable")
     assert "slow a short while ago" in slow_status["message"] or "was not asked" in slow_status["message"]

@@ -211,4 +211,5 @@ class Resolver:
         :raises StewardError: with one of the documented reasons, where any page cannot be read
         """
         place = query.places[-1]
+        trace.begin(self.client.clock())
         return list(self._asking(place, query, trace).run(protocol.list_tags(place.endpoint.repository)))
