@@ -146,6 +146,7 @@ class Asking:
             wire.request.max_body,
             progress=self.trace,
             here=self._here,
+            home=base_url == self.base_url,
         )
 
     def _elsewhere(self, request: protocol.Request, answer: protocol.Response, url: urls.Url) -> protocol.Response:

@@ -25,7 +25,8 @@ class Sending:
 
     :ivar check: sees the URL of every hop, and raises StewardError to refuse it
     :ivar progress: is told of each request
-    :ivar here: True where the registry itself is on this machine's loopback, so that redirects may lead there
+    :ivar here: True where the registry is named as on this machine's loopback, so that redirects may lead there
+    :ivar home: origin of the registry itself, whose name may lead to loopback; empty where others are asked
     """
 
     method: str
@@ -37,6 +38,7 @@ class Sending:
     check: t.Callable[[str], None] | None
     progress: Progress
     here: bool
+    home: str = ""
 
 
 def redirected(sending: Sending, location: str) -> Sending:

@@ -80,10 +80,17 @@ class Tokens:
                 check=lambda url: challenge.check_realm(url, base_url),
                 progress=progress,
                 here=is_here(base_url.partition("://")[2]),
+                home=is_home(request.url, base_url),
             )
             if answer.status not in (404, 405):
                 break
         return _token_or_refusal(t.cast(protocol.Response, answer), base_url)
+
+
+def is_home(url: str, base_url: str) -> bool:
+    """True where `url` is on the very host and port of the registry."""
+    there, own = urls.read(url), urls.read(base_url)
+    return there is not None and own is not None and there.origin == own.origin
 
 
 def tls_for(url: str, base_url: str, tls: Tls) -> Tls:

@@ -21,6 +21,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import urls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
     ForbiddenAddress,
+    Leave,
     open_pool,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.failures import (
@@ -82,7 +83,7 @@ class Client:
         self.timeout, self.retries, self.concurrency, self.deadline = timeout, max(1, retries), concurrency, deadline
         self.clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
-        self._channels: dict[tuple[str, Tls, bool], Channel] = {}
+        self._channels: dict[tuple[str, Tls, Leave], Channel] = {}
         self._closed = False
         self.requests_made = 0
 
@@ -93,24 +94,24 @@ class Client:
             for channel in self._channels.values():
                 channel.pool.close()
 
-    def channel(self, base: str, tls: Tls, here: bool = False) -> Channel:
-        """The channel to a base URL, made on first use; `here` where it may be on this machine's loopback.
+    def channel(self, base: str, tls: Tls, leave: Leave = Leave.NEVER) -> Channel:
+        """The channel to a base URL, made on first use; `leave` says whether it may be on this machine's loopback.
 
         :raises StewardError: reason `tls_error` for unreadable certificate files
         """
-        key = base, tls, here
+        key = base, tls, leave
         found = self._channels.get(key)
         if found is not None:
             return found
         with self._lock:
             if key not in self._channels:
-                self._channels[key] = self._open(base, tls, here)
+                self._channels[key] = self._open(base, tls, leave)
             return self._channels[key]
 
-    def _open(self, base: str, tls: Tls, here: bool) -> Channel:
+    def _open(self, base: str, tls: Tls, leave: Leave) -> Channel:
         bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         try:
-            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency, here)
+            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency, leave)
         except (requests.exceptions.RequestException, urllib3.exceptions.LocationValueError) as exc:
             what = f"{base} is no URL, or the proxy of the environment for it is none"
             raise StewardError(what, reason="unreachable") from exc
@@ -150,21 +151,24 @@ class Client:
         check: t.Callable[[str], None] | None = None,
         progress: Progress | None = None,
         here: bool = False,
+        home: bool = False,
     ) -> Response:
         """Send one request, again where that can help, and return its answer.
 
         :param url: http or https, with a host
         :param check: called with the URL of every hop; raises StewardError to refuse it
         :param progress: says how long all of it may take, is told of each request on the wire, and of each pause
-        :param here: whether the registry is on this machine's loopback
+        :param here: whether the registry is named as on this machine's loopback
+        :param home: whether `url` is on the registry's own host
         :raises StewardError: reason `unreachable`, `tls_error`, `forbidden_registry` or `rate_limited` (key
             `retry_after`, seconds)
         """
         read = urls.read(url)
         if read is None:
             raise StewardError(f"{url[:200]!r} is not a URL of a host", reason="unreachable")
-        sending = Sending(method, read, headers, tls, max_body, body, check, progress or Progress(), here)
-        channel = self.channel(read.origin, tls, here)
+        own = read.origin if home else ""
+        sending = Sending(method, read, headers, tls, max_body, body, check, progress or Progress(), here, own)
+        channel = self._channel_for(sending)
         for attempt in range(self.retries):
             last = attempt == self.retries - 1
             self._await_turn(channel, sending.progress)
@@ -178,6 +182,11 @@ class Client:
                 self._pause(channel, answer, attempt, last)
             self._nap(_backoff(attempt), channel, sending.progress)
         raise AssertionError("the last try either returns or raises")
+
+    def _channel_for(self, sending: Sending) -> Channel:
+        origin = sending.url.origin
+        leave = Leave.ALWAYS if sending.here else Leave.ONE_WAY if origin == sending.home else Leave.NEVER
+        return self.channel(origin, sending.tls, leave)
 
     def _await_turn(self, channel: Channel, progress: Progress) -> None:
         self.remaining(channel.base, progress)
@@ -239,7 +248,7 @@ class Client:
             if not location:
                 return answer
             sending = redirected(sending, location)
-            channel = self.channel(sending.url.origin, sending.tls, sending.here)
+            channel = self._channel_for(sending)
         raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
 
     def _once(self, channel: Channel, sending: Sending) -> Response:

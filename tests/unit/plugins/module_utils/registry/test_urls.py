@@ -216,29 +216,40 @@ def test_a_name_that_leads_to_this_machine_gets_no_request(names, peer, way):
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "::1"])
-def test_a_registry_whose_name_leads_to_this_machine_is_told_how_to_be_named(names, peer):
+def test_a_registry_of_any_name_may_be_on_this_machine_itself(names, peer):
     names["r.example"] = peer
     with serving(GOOD) as server:
-        found = ask(server)
-        assert server.asked == []
-    assert found["reason"] == "forbidden_registry"
-    assert "'location' in 'registries'" in found["msg"]
-    assert f"r.example:{port_of(server)}" in found["msg"]
+        assert ask(server)["digest"] == sha256(BODY)
 
 
-def test_a_name_that_changes_its_mind_between_two_requests_is_tested_each_time(names):
-    names["r.example"] = "203.0.113.5"
+def test_a_registry_that_only_a_name_puts_here_leads_to_nothing_else_here(names):
+    names.update({"r.example": "127.0.0.1", "inside.example": "127.0.0.1"})
+    with serving(GOOD) as inside:
+        for host in ("127.0.0.1", "inside.example", "r.example"):
+            location = f"http://{host}:{port_of(inside)}/v2/app/manifests/t"
+            with serving(lambda asked, location=location: Reply(307, {"Location": location})) as server:
+                assert ask(server)["reason"] == "forbidden_registry"
+        assert inside.asked == []
+
+
+@pytest.mark.parametrize(
+    "peers", [("203.0.113.5", "127.0.0.1"), ("127.0.0.1", "203.0.113.5"), ("203.0.113.5", "::1")], ids=" then ".join
+)
+def test_a_name_that_changes_between_here_and_elsewhere_is_found_out(names, peers):
+    names["r.example"] = peers[0]
 
     def answer(asked):
+        names["r.example"] = peers[1]
         if asked.method == "HEAD":
-            names["r.example"] = "127.0.0.1"
-            return Reply(405, {"Connection": "close"})
+            return Reply(307, {"Location": "/api/v1/namespaces/shop/secrets/login", "Connection": "close"})
         return GOOD(asked)
 
     with serving(answer) as server:
         found = ask(server)
-        assert {asked.method for asked in server.asked} == {"HEAD"}
+        assert [asked.path for asked in server.asked] == ["/v2/app/manifests/t"]
     assert found["reason"] == "forbidden_registry"
+    assert f"r.example:{port_of(server)}" in found["msg"]
+    assert "nothing is sent there" in found["msg"]
 
 
 def test_a_registry_elsewhere_may_redirect_elsewhere(names):
@@ -280,13 +291,16 @@ def test_a_proxy_on_this_machine_is_the_administrator_s_and_redirects_to_it_are_
 
 
 def test_what_no_proxy_names_is_connected_to_directly_and_tested(names, monkeypatch):
-    names["r.example"] = "127.0.0.1"
+    names.update({"r.example": "203.0.113.5", "inside.example": "127.0.0.1"})
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "r.example")
-    with serving(GOOD) as server:
-        assert ask(server)["reason"] == "forbidden_registry"
-        assert server.asked == []
+    monkeypatch.setenv("NO_PROXY", "r.example,inside.example")
+    with serving(GOOD) as inside:
+        location = f"http://inside.example:{port_of(inside)}/x"
+        with serving(lambda asked: Reply(307, {"Location": location})) as server:
+            assert ask(server)["reason"] == "forbidden_registry"
+            assert len(server.asked) == 1
+        assert inside.asked == []
 
 
 @pytest.mark.parametrize(
