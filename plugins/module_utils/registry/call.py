@@ -163,6 +163,8 @@ def _read_secrets(
         cluster = connect()
     except StewardError as exc:
         cluster = exc
+    except Exception as exc:
+        cluster = unexpected(exc, "access to the cluster", None)
     for namespace, name in names:
         try:
             if isinstance(cluster, StewardError):

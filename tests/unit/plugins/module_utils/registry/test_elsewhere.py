@@ -64,6 +64,12 @@ def test_where_a_registry_redirects_to_a_token_for_everybody_is_taken_and_nothin
     assert sent == {None, "Bearer everybody"}
 
 
+def test_the_last_of_several_redirects_gives_the_token():
+    with serving(gives_tokens()) as last, serving(redirecting(last)) as middle, serving(redirecting(middle)) as server:
+        assert one(f"{server.host}/app:t", username="u", password=OWN)["state"] == "found"
+        assert {asked.authorization for asked in (*server.asked, *middle.asked)} == {None}
+
+
 def test_the_scope_is_that_of_the_repository_at_the_other_host():
     with serving(gives_tokens()) as other:
         with serving(redirecting(other, path="/v2/mirrored/app/manifests/t")) as server:
