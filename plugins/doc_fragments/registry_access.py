@@ -13,7 +13,8 @@ class ModuleDocFragment:
 options:
   username:
     description:
-      - User name for the registry that the reference names. Never sent to a mirror.
+      - User name for the registry that the reference names, or for what O(registries[].location) puts in its place.
+        Never sent to a mirror.
     type: str
   password:
     description:
@@ -112,8 +113,16 @@ options:
       - What a tag names is never kept. An empty string turns the folder off.
       - The default is C(kubesteward/manifests) below E(XDG_CACHE_HOME) or C(~/.cache).
     type: path
+  on_behalf_of:
+    description:
+      - Whose references these are, for example the namespace of an Update that the operator runs.
+      - What is waited for slow registries is then remembered in O(cache_dir) for five minutes. Later calls for the same
+        author give these registries two seconds of ten, and end early where the author's registries took a minute.
+    type: str
   timeout:
-    description: Seconds for one request, at most 86400. A request that times out is not repeated.
+    description:
+      - Seconds for one request and its whole answer, at most 86400. A request that times out is not repeated.
+      - Everything that one look-up asks at one place, redirects, retries and pauses included, gets twice as long.
     type: float
     default: 10
   retries:

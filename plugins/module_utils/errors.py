@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import traceback
 import typing as t
+
+MAX_SAID = 300
+MAX_FRAMES = 12
 
 
 class StewardError(Exception):
@@ -27,3 +31,19 @@ class StewardError(Exception):
         if self.reason is not None:
             result["reason"] = self.reason
         return result
+
+
+def unexpected(error: Exception, where: str, secrets: t.Iterable[str] | None = ()) -> StewardError:
+    """What an error that nobody foresaw is where it must not end the rest: told with its traceback.
+
+    The traceback is that of the code alone. What the error itself says may be somebody else's text, so it is cut, and
+    left out where it has one of `secrets`, or where these are None: not known.
+    """
+    said = "".join(char if char.isprintable() else "?" for char in str(error)[:MAX_SAID])
+    if secrets is None or any(secret and secret in str(error) for secret in secrets):
+        said = "(what it says is not shown, as it may hold a credential)"
+    frames = "".join(["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__)[-MAX_FRAMES:]])
+    return StewardError(
+        f"{where}: an error that was not expected, please report it: {type(error).__name__}: {said}\n{frames}".rstrip(),
+        reason="unexpected",
+    )

@@ -387,6 +387,7 @@ def argument_spec() -> dict[str, t.Any]:
         "anonymous_fallback": {"type": "bool", "default": True},
         "as_text": {"type": "bool", "default": False},
         "cache_dir": {"type": "path"},
+        "on_behalf_of": {"type": "str"},
         "timeout": {"type": "float", "default": 10},
         "retries": {"type": "int", "default": 3},
         "concurrency": {"type": "int", "default": 8},
@@ -428,8 +429,7 @@ def main() -> None:
 
 
 def _warn(module: AnsibleModule, result: dict[str, t.Any]) -> None:
-    """Give the warnings of the one entry there is to Ansible, whose own key they would be."""
-    for text in result.pop("warnings", ()):
+    for text in result.pop("warnings", ()):  # the key is Ansible's own
         module.warn(text)
 
 

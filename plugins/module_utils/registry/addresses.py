@@ -55,9 +55,14 @@ def _legacy_address(text: str) -> ipaddress.IPv4Address | None:
 
 def is_loopback(host: str) -> bool:
     """True for localhost, 127.0.0.0/8 and ::1, with or without a port."""
-    name = split_host(host)[0]
+    name = split_host(host)[0].rstrip(".")
     address = as_address(name)
     return name == "localhost" or (address is not None and address.is_loopback)
+
+
+def is_here(host: str) -> bool:
+    """True for `is_loopback`, and for the names below `localhost`, which are reserved for it."""
+    return is_loopback(host) or split_host(host)[0].rstrip(".").endswith(".localhost")
 
 
 def is_forbidden(name: str) -> bool:

@@ -15,9 +15,12 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import challenge as ch
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import Request, Response
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import (
+    Request,
+    Response,
+    is_refusal,
+)
 
-_REFUSED = (401, 403)
 # scopes that one request is tried with; a hostile registry could name another one for ever
 MAX_SCOPES = 4
 PING = Request("GET", "/v2/", "*/*")
@@ -88,7 +91,7 @@ def authorized(
     hidden: Outcome | None = None
     for credential in credentials:
         last = yield from _attempt(request, challenge, base_url, repository, credential)
-        if last.status in _REFUSED:
+        if is_refusal(last):
             refused.append(credential)
         elif last.status != 404:
             return Outcome(last, credential, tuple(refused))
@@ -100,6 +103,18 @@ def authorized(
         return Outcome(last, None, tuple(refused))
     anonymous = yield from _anonymous(request, challenge, base_url, repository, plain)
     return Outcome(anonymous, None, tuple(refused))
+
+
+def anonymous(request: Request, base_url: str, repository: str, refused: Response) -> Sub:
+    """Get an answer to `request` with a token that a host gives to everybody, where `refused` says that it does.
+
+    :param base_url: scheme and host of where the registry redirected to, which gets no credential of the registry
+    :raises StewardError: reason `unauthorized` for a token server that nothing is sent to
+    """
+    challenge = ch.choose(ch.parse(refused.get("www-authenticate"))) if is_refusal(refused) else None
+    if challenge is None or challenge.scheme != "bearer":
+        return refused
+    return (yield from _with_token(request, challenge, base_url, repository, None))
 
 
 def _learn(plain: Response, has_credentials: bool, base_url: str) -> t.Generator[Wire, Response, ch.Challenge | None]:
@@ -114,7 +129,9 @@ def _learn(plain: Response, has_credentials: bool, base_url: str) -> t.Generator
         ping = yield Wire(PING)
         header = ping.get("www-authenticate")
         found = ch.choose(ch.parse(header))
-    if found is None and plain.status == 401:
+    # who was redirected to is no registry that could be authenticated with: what it answers is the answer
+    elsewhere = bool(plain.url) and not plain.url.startswith(f"{base_url}/")
+    if found is None and plain.status == 401 and not elsewhere:
         schemes = ", ".join(sorted({item.scheme for item in ch.parse(header)})) or "none"
         host = base_url.partition("://")[2]
         raise StewardError(
@@ -132,7 +149,7 @@ def _anonymous(
             return plain
         return (yield Wire(request))
     answer = yield from _attempt(request, challenge, base_url, repository, None)
-    if answer.status in _REFUSED and plain is None:
+    if is_refusal(answer) and plain is None:
         # learnt from another repository; this one may need no token at all
         return (yield Wire(request))
     return answer
@@ -168,13 +185,13 @@ def _with_token(
             answer = answer or token
             continue
         answer = yield Wire(request, f"Bearer {token.value}")
-        if answer.status not in _REFUSED:
+        if not is_refusal(answer):
             return answer
         again = ch.choose(ch.parse(answer.get("www-authenticate")))
         other = again is not None and again.scheme == "bearer" and again.get("scope") not in ("", *tried)
         if again is not None and other and len(tried) < MAX_SCOPES:
             challenge, scopes = again, [again.get("scope")]
-        elif not fresh and token.reused and answer.status == 401:
+        elif not fresh and token.reused and answer.status != 403:
             fresh, scopes = True, [scope]
         else:
             scopes = []

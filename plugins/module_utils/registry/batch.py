@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import random
 import threading
 import time
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError, unexpected
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.patience import Patience
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Query, Trace
 
 MAX_THREADS = 256
 # seconds that a request may take over its time-out before its look-up is given up
 GRACE = 0.5
+_UNANSWERED = ("unreachable", "rate_limited", "tls_error")
 # seconds between two looks at what is done and what is late
 PATIENCE = 0.05
 
@@ -32,69 +35,97 @@ class Job:
     found: Found | None = None
     error: StewardError | None = None
     started: float | None = None
+    asked: bool = False
     elapsed: float = 0.0
 
     @property
     def group(self) -> str:
         return self.query.places[0].endpoint.host
 
+    @property
+    def registry(self) -> str:
+        return self.query.reference.registry
+
 
 Resolve = t.Callable[[Query, Wanted, Trace], Found]
+Work = collections.deque[Job]
 
 
 def run(
-    jobs: t.Sequence[Job], resolve: Resolve, concurrency: int, timeout: float, deadline: float | None = None
+    jobs: t.Sequence[Job],
+    resolve: Resolve,
+    concurrency: int,
+    timeout: float,
+    deadline: float | None = None,
+    patience: Patience | None = None,
 ) -> None:
-    """Fill in every job.
+    """Fill in every job; whatever goes wrong in one stays with it.
 
     :param concurrency: threads for one host at most
-    :param timeout: seconds for one request; a look-up whose request takes longer is given up and its thread left behind
+    :param timeout: seconds for one request; a look-up whose request takes longer is given up and its thread replaced
     :param deadline: moment of `time.monotonic` at which whatever is not done is given up
-    :raises BaseException: an error of a look-up that is not a StewardError, with its traceback
+    :param patience: how long registries are waited for
     """
-    groups: dict[str, collections.deque[Job]] = {}
-    for job in jobs:
+    patience = patience or Patience(timeout, concurrency)
+    groups: dict[str, Work] = {}
+    # where not all get their turn in one call, another call begins with others
+    for job in random.sample(jobs, len(jobs)) if patience.exhausted else jobs:
         groups.setdefault(job.group, collections.deque()).append(job)
-    _Pool(groups, resolve, concurrency, timeout, deadline).run(len(jobs))
+    _Pool(list(groups.values()), resolve, concurrency, timeout, deadline, patience).run(len(jobs))
 
 
 class _Pool:
     def __init__(
         self,
-        groups: dict[str, collections.deque[Job]],
+        works: list[Work],
         resolve: Resolve,
         concurrency: int,
         timeout: float,
         deadline: float | None,
+        patience: Patience,
     ) -> None:
         self.resolve, self.concurrency, self.timeout, self.deadline = resolve, concurrency, timeout, deadline
-        self.works = list(groups.values())
-        self.unstarted = collections.deque(self.works)
+        self.works, self.patience = works, patience
+        self.unstarted = collections.deque(works)
         self.done: collections.deque[tuple[Job, Found | None, BaseException | None, float]] = collections.deque()
         self.thread_ended = threading.Event()
         self.under_way: dict[int, Job] = {}
-        self.threads: dict[int, collections.deque[Job]] = {}
+        self.threads: dict[int, Work] = {}
         self.numbers = 0
 
     def run(self, count: int) -> None:
         left = count
         while left:
-            self._start_threads()
+            left -= self._start_threads()
             left -= self._collect()
             left -= self._give_up()
 
-    def _start_threads(self) -> None:
+    def _start_threads(self) -> int:
+        """Start what there is room for; the number of jobs that nobody can ever begin."""
         while self.unstarted and len(self.threads) < MAX_THREADS:
             work = self.unstarted.popleft()
-            for _number in range(max(1, min(self.concurrency, len(work)))):
-                self.numbers += 1
-                self.threads[self.numbers] = work
-                threading.Thread(
-                    target=self._work, args=(self.numbers, work), daemon=True, name="registry look-up"
-                ).start()
+            started = [self._start_thread(work) for _number in range(max(1, min(self.concurrency, len(work))))]
+            if any(started):
+                continue
+            self.unstarted.append(work)
+            # a limit of the machine: they begin as others end, where there are any
+            return 0 if self.threads else self._drop("no thread could be started for it")
+        return 0
 
-    def _work(self, number: int, work: collections.deque[Job]) -> None:
-        while True:
+    def _start_thread(self, work: Work) -> bool:
+        self.numbers += 1
+        number = self.numbers
+        self.threads[number] = work
+        try:
+            threading.Thread(target=self._work, args=(number, work), daemon=True, name="registry look-up").start()
+        except RuntimeError:
+            self.threads.pop(number, None)
+            return False
+        return True
+
+    def _work(self, number: int, work: Work) -> None:
+        # one that was given up has a successor
+        while number in self.threads:
             try:
                 job = work.popleft()
             except IndexError:
@@ -103,13 +134,34 @@ class _Pool:
             self.under_way[number] = job
             found, error = None, None
             try:
+                self._allow(job)
                 found = self.resolve(job.query, job.wanted, job.trace)
             except BaseException as exc:
                 error = exc
+            elapsed = time.monotonic() - job.started
+            if job.asked and job.error is None:
+                # before this thread takes the next one
+                self.patience.ended(job.registry, elapsed, self._is_answer(error, elapsed))
             self.under_way.pop(number, None)
-            self.done.append((job, found, error, time.monotonic() - job.started))
+            self.done.append((job, found, error, elapsed))
         self.threads.pop(number, None)
         self.thread_ended.set()
+
+    def _is_answer(self, error: BaseException | None, elapsed: float) -> bool:
+        """Whether a look-up that ended got an answer; a refusal that took longer than a time-out is as good as none."""
+        if error is None:
+            return True
+        return isinstance(error, StewardError) and error.reason not in _UNANSWERED and elapsed < self.timeout
+
+    def _allow(self, job: Job) -> None:
+        allowed = self.patience.seconds(job.registry)
+        if allowed is None:
+            raise StewardError(
+                f"{job.registry} was not asked: look-ups there took too long just now; it is asked again in a while",
+                reason="unreachable",
+            )
+        job.asked = True
+        job.trace.seconds, job.trace.reduced = allowed
 
     def _collect(self) -> int:
         """Wait for a moment and take the answers there are; the number of jobs that are done by them."""
@@ -123,44 +175,65 @@ class _Pool:
                 continue
             job.found, job.elapsed = found, elapsed
             taken += 1
-            if isinstance(error, StewardError):
-                job.error = error
-            elif error is not None:
-                raise error
+            if error is not None:
+                job.error = _told(job, error)
         return taken
 
     def _give_up(self) -> int:
         now = time.monotonic()
-        over = self.deadline is not None and now >= self.deadline
+        over = self._over(now)
         given_up = 0
         for number, job in list(self.under_way.items()):
-            if not over and now - job.trace.moved < self.timeout + GRACE:
+            trace = job.trace
+            if not over and now < min(trace.moved + self.timeout, trace.until) + GRACE:
                 continue
-            why = "the deadline of the call was reached" if over else f"no answer within {self.timeout:g} s"
-            given_up += _fail(job, f"{job.query.reference.registry}: {why}")
+            host = trace.host or job.registry
+            if over or now >= trace.until + GRACE:
+                late = StewardError(f"{host}: {over}", reason="unreachable") if over else trace.out_of_time(host)
+            else:
+                late = StewardError(f"{host} did not answer within {self.timeout:g} s", reason="unreachable")
+            given_up += _fail(job, late)
+            self.patience.ended(job.registry, job.elapsed, answered=False)
             self.under_way.pop(number, None)
             work = self.threads.pop(number, None)
-            if work and not any(other is work for other in list(self.threads.values())):
-                given_up += _drop([work], f"no answer within {self.timeout:g} s to any look-up before this one")
-        return given_up + (_drop(self.works, "the deadline of the call was reached before it was asked") if over else 0)
+            if work and not self._start_thread(work):
+                self.unstarted.append(work)
+        return given_up + (self._drop(f"{over} before it was asked") if over else 0)
+
+    def _over(self, now: float) -> str:
+        """Why nothing more is waited for, empty where it is."""
+        if self.deadline is not None and now >= self.deadline:
+            return "the deadline of the call was reached"
+        return "registries that answer slowly took all the time that these look-ups get; they go on in a while" * (
+            self.patience.is_spent()
+        )
+
+    def _drop(self, why: str) -> int:
+        """Fail what no thread has begun."""
+        given_up = 0
+        for work in self.works:
+            while True:
+                try:
+                    job = work.popleft()
+                except IndexError:
+                    break
+                given_up += _fail(job, StewardError(f"{job.registry}: {why}", reason="unreachable"))
+        return given_up
 
 
-def _drop(works: t.Iterable[collections.deque[Job]], why: str) -> int:
-    """Fail what no thread has begun."""
-    given_up = 0
-    for work in works:
-        while True:
-            try:
-                job = work.popleft()
-            except IndexError:
-                break
-            given_up += _fail(job, f"{job.query.reference.registry}: {why}")
-    return given_up
-
-
-def _fail(job: Job, message: str) -> int:
+def _fail(job: Job, error: StewardError) -> int:
     if job.error is not None or job.found is not None:
         return 0
-    job.error = StewardError(message, reason="unreachable")
+    job.error = error
     job.elapsed = time.monotonic() - (job.started or time.monotonic())
     return 1
+
+
+def _told(job: Job, error: BaseException) -> StewardError:
+    """What an error of a look-up is for its own entry; one that nobody foresaw keeps its traceback."""
+    if isinstance(error, StewardError):
+        return error
+    if not isinstance(error, Exception):
+        raise error
+    secrets = [text for place in job.query.places for item in place.credentials for text in item.secrets]
+    return unexpected(error, f"{job.registry}", secrets)

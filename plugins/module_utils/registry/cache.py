@@ -64,18 +64,11 @@ class DiskStore:
         return manifest
 
     def put(self, digest: str, manifest: Manifest) -> None:
-        """Keep `manifest`; a file is there whole or not at all."""
+        """Keep `manifest`."""
         content = _encode(manifest, digest)
         if not self._usable() or not is_digest(digest) or len(content) > MAX_FILE:
             return
-        with contextlib.suppress(OSError):
-            handle, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
-            try:
-                with open(handle, "wb") as file:
-                    file.write(content)
-                os.replace(temporary, self._path(digest))
-            except OSError:
-                os.unlink(temporary)
+        write_whole(self._path(digest), content)
         with self._lock:
             self._puts += 1
             due = self._puts % _SWEEP_EVERY == 1
@@ -85,7 +78,7 @@ class DiskStore:
     def _usable(self) -> bool:
         with self._lock:
             if self._checked is None:
-                self._checked = _make(self._folder)
+                self._checked = private_folder(self._folder)
             return self._checked
 
     def _path(self, digest: str) -> str:
@@ -104,7 +97,20 @@ class DiskStore:
                 os.unlink(path)
 
 
-def _make(folder: str) -> bool:
+def write_whole(path: str, content: bytes) -> None:
+    """Write a file that is there whole or not at all; where that cannot be, nothing happens."""
+    with contextlib.suppress(OSError):
+        handle, temporary = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+
+
+def private_folder(folder: str) -> bool:
+    """Make `folder` where it is missing; True where nobody else can write to it."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.stat(folder)

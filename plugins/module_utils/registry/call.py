@@ -11,14 +11,16 @@ import typing as t
 from ansible.module_utils.common.validation import check_type_list
 
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
-from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError, unexpected
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
     cache,
     facts,
     helpers,
     hosts,
     lookup,
+    patience,
     resolver,
+    waits,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
@@ -80,19 +82,32 @@ def _look_up(
     started = time.monotonic()
     seconds = params.get("deadline")
     deadline = None if seconds is None else began + seconds
-    client = Client(params["timeout"], params["retries"], params["concurrency"], deadline)
+    timeout, concurrency = params["timeout"], params["concurrency"]
+    kept = _waits(params)
+    limits = patience.Patience(timeout, concurrency, kept.read() if kept else None)
+    client = Client(timeout, params["retries"], concurrency, deadline)
     resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
     try:
-        results = lookup.resolve_all(entries, settings, resolve, params["concurrency"], params["timeout"], deadline)
+        results = lookup.resolve_all(entries, settings, resolve, concurrency, timeout, deadline, limits)
     finally:
         client.close()
+    if kept and limits.before is not None:
+        kept.write(limits.before, limits.record())
     return results, client.requests_made, round(time.monotonic() - started, 4)
 
 
-def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
+def _folder(params: t.Mapping[str, t.Any]) -> str:
     folder = params.get("cache_dir")
-    if folder is None:
-        folder = cache.default_folder()
+    return cache.default_folder() if folder is None else folder
+
+
+def _waits(params: t.Mapping[str, t.Any]) -> waits.Waits | None:
+    folder, author = _folder(params), params.get("on_behalf_of")
+    return waits.Waits(folder, author) if folder and author else None
+
+
+def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:
+    folder = _folder(params)
     return cache.DiskStore(folder) if folder else facts.NoStore()
 
 
@@ -148,6 +163,8 @@ def _read_secrets(
         cluster = connect()
     except StewardError as exc:
         cluster = exc
+    except Exception as exc:
+        cluster = unexpected(exc, "access to the cluster", None)
     for namespace, name in names:
         try:
             if isinstance(cluster, StewardError):
@@ -156,4 +173,7 @@ def _read_secrets(
         except StewardError as exc:
             source = f"secret {namespace}/{name}"
             found[namespace, name] = DockerConfig(source, problems=(f"{source}: cannot be read: {exc}",))
+        except Exception as exc:
+            source = f"secret {namespace}/{name}"
+            found[namespace, name] = DockerConfig(source, problems=(str(unexpected(exc, source, None)),))
     return found

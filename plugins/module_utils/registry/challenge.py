@@ -13,8 +13,10 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import urls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
     is_forbidden,
+    is_here,
     is_loopback,
     split_host,
 )
@@ -103,16 +105,12 @@ def check_realm(realm: str, registry_url: str) -> None:
 
     :raises StewardError: reason `unauthorized`, naming the realm's host only
     """
-    try:
-        url, own = urllib.parse.urlsplit(realm), urllib.parse.urlsplit(registry_url)
-        name, _port = url.hostname or "", url.port
-    except ValueError:
-        name, url, own = "", urllib.parse.urlsplit(""), urllib.parse.urlsplit(registry_url)
-    where = f"the token server named by {own.netloc}"
-    if not name or url.username is not None:
+    url, own = urls.read(realm), urls.read(registry_url)
+    where = f"the token server named by {own.address if own else registry_url}"
+    if url is None or own is None or _has_user(realm):
         raise StewardError(f"{where} is not a URL of a host", reason="unauthorized")
-    own_name = split_host(own.netloc)[0]
-    if is_loopback(url.netloc) and not is_loopback(own_name):
+    name, own_name = split_host(url.host)[0], split_host(own.host)[0]
+    if is_here(url.host) and not is_here(own.host):
         # a registry elsewhere has no business with what listens on this machine only
         raise StewardError(f"{where} is on this machine ({name}); nothing is sent there", reason="unauthorized")
     if is_forbidden(name):
@@ -120,11 +118,15 @@ def check_realm(realm: str, registry_url: str) -> None:
             f"{where} is a link-local or metadata address ({name}); nothing is sent there", reason="unauthorized"
         )
     same = name == own_name or (is_loopback(name) and is_loopback(own_name))
-    if url.scheme != "https" and not (url.scheme == "http" and own.scheme == "http" and same):
+    if url.scheme != "https" and not (own.scheme == "http" and same):
         raise StewardError(
             f"{where} ({name}) is neither https nor the registry's own host; nothing is sent there",
             reason="unauthorized",
         )
+
+
+def _has_user(url: str) -> bool:
+    return "@" in re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
 
 
 def pull_scope(repository: str) -> str:
@@ -144,10 +146,10 @@ def token_requests(challenge: Challenge, scope: str, credential: Credential | No
         requests.append(TokenRequest(challenge.get("realm"), form=form))
         if not credential.password:
             return tuple(requests)
-    realm = urllib.parse.urlsplit(challenge.get("realm"))
-    joined = "&".join(part for part in (realm.query, urllib.parse.urlencode(query, safe=":/,")) if part)
+    address, _mark, own_query = challenge.get("realm").partition("#")[0].partition("?")
+    joined = "&".join(part for part in (own_query, urllib.parse.urlencode(query, safe=":/,")) if part)
     authorization = f"Basic {credential.basic()}" if credential else None
-    return (*requests, TokenRequest(urllib.parse.urlunsplit(realm._replace(query=joined, fragment="")), authorization))
+    return (*requests, TokenRequest(f"{address}?{joined}" if joined else address, authorization))
 
 
 def read_token(body: bytes) -> Token | None:

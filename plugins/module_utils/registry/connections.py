@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import enum
 import ipaddress
 import os
+import threading
 import typing as t
 import urllib.parse
 
@@ -26,23 +28,63 @@ class ForbiddenAddress(urllib3.exceptions.HTTPError):
     """A name led to an address that nothing is sent to."""
 
 
-def _guarded(sock: t.Any) -> t.Any:
-    # Checked on the open connection, so no trick of the name server gets past it.
-    peer = sock.getpeername()[0]
-    if is_forbidden(peer):
-        sock.close()
-        raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
-    return sock
+class Leave(enum.Enum):
+    """Whether a host may turn out to be this machine's loopback.
+
+    `ALWAYS` where the registry is named so. `ONE_WAY` for the registry's own host of any other name: it may be here or
+    elsewhere, but not change from one to the other, as a name server may try. `NEVER` for whom a registry names.
+    """
+
+    ALWAYS = "always"
+    ONE_WAY = "one way"
+    NEVER = "never"
+
+
+class Guard:
+    """Tests the peer of each connection that is opened to one host."""
+
+    def __init__(self, leave: Leave) -> None:
+        self._leave, self._lock = leave, threading.Lock()
+        self._first: bool | None = None
+
+    def check(self, peer: str) -> None:
+        """:raises ForbiddenAddress: where nothing is sent"""
+        if is_forbidden(peer):
+            raise ForbiddenAddress(f"{peer} is a link-local or metadata address; nothing is sent there")
+        here = is_loopback(peer)
+        if self._leave is Leave.ONE_WAY:
+            with self._lock:
+                self._first = here if self._first is None else self._first
+            if here != self._first:
+                raise ForbiddenAddress(
+                    f"the name leads to this machine itself and elsewhere ({peer}); nothing is sent there"
+                )
+        elif here and self._leave is Leave.NEVER:
+            raise ForbiddenAddress(f"the name leads to this machine itself ({peer}); nothing is sent there")
 
 
 class _HttpConnection(urllib3.connection.HTTPConnection):
+    guard: Guard
+
     def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
+        return _guarded(super()._new_conn(), self.guard)
 
 
 class _HttpsConnection(urllib3.connection.HTTPSConnection):
+    guard: Guard
+
     def _new_conn(self) -> t.Any:
-        return _guarded(super()._new_conn())
+        return _guarded(super()._new_conn(), self.guard)
+
+
+def _guarded(sock: t.Any, guard: Guard) -> t.Any:
+    # Checked on the open connection, so no trick of the name server gets past it.
+    try:
+        guard.check(sock.getpeername()[0])
+    except ForbiddenAddress:
+        sock.close()
+        raise
+    return sock
 
 
 class _HttpPool(urllib3.connectionpool.HTTPConnectionPool):
@@ -60,7 +102,10 @@ class _HttpsPool(urllib3.connectionpool.HTTPSConnectionPool):
 
 
 class Adapter(requests.adapters.HTTPAdapter):
-    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's."""
+    """An adapter for one host with its own TLS context; the registry's CA is trusted beside the system's.
+
+    Connections to a proxy of the environment are not guarded: where it is, and where it leads, is the administrator's.
+    """
 
     def __init__(self, tls: Tls, connections: int) -> None:
         self._tls = tls
@@ -90,12 +135,13 @@ class Adapter(requests.adapters.HTTPAdapter):
         return super().proxy_manager_for(proxy, **kwargs)
 
 
-def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int) -> tuple[t.Any, bool]:
+def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int, leave: Leave) -> tuple[t.Any, bool]:
     """requests' own connection pool for one base URL, and whether its requests need whole URLs (plain HTTP by proxy).
 
     One pool for all requests to a host spares what requests does for each: finding it again, proxies, TLS settings.
 
     :param bundle: CA bundle of the system as requests' `verify`
+    :param leave: whether the host may be this machine's loopback
     :raises OSError, ValueError: for certificate files that cannot be read
     :raises requests.exceptions.RequestException: for a proxy of the environment that is no URL
     """
@@ -107,6 +153,8 @@ def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int) -> tupl
     verify = bundle if tls.verify else False
     pool = adapter.get_connection_with_tls_context(probe, verify, proxies=proxies)
     adapter.cert_verify(pool, base, verify, None)
+    if isinstance(pool, (_HttpPool, _HttpsPool)):
+        pool.ConnectionCls = type("Guarded", (pool.ConnectionCls,), {"guard": Guard(leave)})
     return pool, adapter.request_url(probe, proxies).startswith("http:")
 
 

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import HUB, HUB_ALIASES, HUB_API
 
+MAX_LISTED = 5
 SECRET_KEYS = {"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
 
 
@@ -33,6 +34,22 @@ class Credential:
         """Value of an `Authorization: Basic` header, without the scheme."""
         pair = f"{self.username}:{self.password}".encode("utf-8", "surrogatepass")
         return base64.b64encode(pair).decode("ascii")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be printed, in every form that is sent."""
+        given = (self.password, self.identity_token, self.registry_token)
+        return (*(text for text in given if text), *((self.basic(),) if self.password else ()))
+
+    @property
+    def flaw(self) -> str:
+        """What may be the reason where it is refused, ` (...)` for people; empty where nothing strikes."""
+        for name, text in (("password", self.password), ("user name", self.username), ("token", self.identity_token)):
+            if text.endswith(("\n", "\r")):
+                return f" (its {name} ends with a line break, as `echo` without -n writes; make it anew without)"
+            if text != text.strip():
+                return f" (its {name} begins or ends with a space)"
+        return ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,6 +205,23 @@ def matching(configs: t.Iterable[DockerConfig], host: str, repository: str) -> t
                 ranked.append((rank, entry.credential))
         found.update((credential, None) for _rank_of, credential in sorted(ranked, key=lambda pair: pair[0]))
     return tuple(found)
+
+
+def lacking(config: DockerConfig, host: str, repository: str, asked_for: str = "") -> str:
+    """Why `config` has nothing for `repository` on `host`, for people; empty where it has something, or was unreadable.
+
+    :param asked_for: the host of the reference, where it is looked up elsewhere
+    """
+    if config.problems or helper_for(config, host) or matching([config], host, repository):
+        return ""
+    have = [f"{entry.host}{':' if entry.port else ''}{entry.port}{entry.path}" for entry in config.entries]
+    # what is no host may be anything, a password perhaps
+    shown = [text for text in dict.fromkeys(have) if re.fullmatch(r"[\w.*-]{1,253}(?::\d+)?(?:/[\w./-]{0,253})?", text)]
+    listed = ", ".join(shown[:MAX_LISTED]) + (f" and {len(shown) - MAX_LISTED} more" if shown[MAX_LISTED:] else "")
+    text = f"{config.source} has no entry for {host} (it has: {listed or 'none'})"
+    if asked_for and matching([config], asked_for, repository):
+        text += f"; credentials of {asked_for} are not sent to {host}, which is asked in its place"
+    return text
 
 
 def _rank(entry: Entry, host: str, repository: str) -> tuple[int, int, str] | None:

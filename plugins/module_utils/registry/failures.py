@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ssl
 import typing as t
 
 import urllib3.exceptions
@@ -30,6 +31,14 @@ def is_timeout(cause: BaseException) -> bool:
     return isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError))
 
 
+def is_tls_problem(causes: t.Sequence[BaseException]) -> bool:
+    """True where the two sides do not agree, which another try does not change; a connection that ends is none."""
+    ended = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    return any(isinstance(cause, urllib3.exceptions.SSLError) for cause in causes) and not any(
+        isinstance(cause, ended) or "EOF occurred" in str(cause) for cause in causes if isinstance(cause, ssl.SSLError)
+    )
+
+
 def tls_text(causes: t.Iterable[BaseException]) -> str:
     """Why TLS failed, for people."""
     message = next((text for text in (getattr(cause, "verify_message", "") for cause in causes) if text), "")
@@ -38,11 +47,14 @@ def tls_text(causes: t.Iterable[BaseException]) -> str:
 
 def connection_text(causes: t.Iterable[BaseException]) -> str:
     """What the other side did instead of answering, for people."""
-    names = [type(cause).__name__ for cause in causes]
+    found = list(causes)
+    names = [type(cause).__name__ for cause in found]
     if "NameResolutionError" in names or "gaierror" in names:
         return "has a name that does not resolve"
     if "ConnectionRefusedError" in names:
         return "refuses the connection"
     if "ProxyError" in names:
         return "cannot be reached through the proxy of the environment"
+    if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in found):
+        return "ends the connection in the TLS handshake (is this a plain HTTP registry?)"
     return "breaks the connection"

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
+import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential, is_text
 
@@ -25,6 +26,8 @@ class HelperAsk:
     helper: str
     server: str
     source: str
+    #: what must not be printed: nothing is known before it is asked
+    secrets: t.ClassVar[tuple[str, ...]] = ()
 
 
 class Helpers:

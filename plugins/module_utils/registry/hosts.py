@@ -45,6 +45,7 @@ class Endpoint:
     :ivar repository: the repository's path there
     :ivar schemes: what to try, in order: `https`, `http`
     :ivar mirror: True for a mirror, False for the registry itself
+    :ivar namespace: what a mirror is told as `ns`, the registry that is meant
     """
 
     host: str
@@ -52,6 +53,7 @@ class Endpoint:
     schemes: tuple[str, ...] = ("https",)
     tls: Tls = Tls()
     mirror: bool = False
+    namespace: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +150,10 @@ def endpoints(reference: Reference, rules: t.Sequence[RegistryRule]) -> tuple[En
     rest = t.cast(str, _rest_after(rule, _canonical(reference.name)))
     places = [
         # of the registry's own options a mirror gets its CA only: no client certificate, no leave to skip checks
-        _endpoint(host, path, mirror.insecure, Tls(ca_cert=rule.tls.ca_cert), False, True)
+        dataclasses.replace(
+            _endpoint(host, path, mirror.insecure, Tls(ca_cert=rule.tls.ca_cert), False, True),
+            namespace=reference.domain,
+        )
         for mirror in rule.mirrors
         for host, path in [_at(mirror.location, rest, rule)]
     ]
@@ -167,7 +172,8 @@ def _at(location: str, rest: str, rule: RegistryRule) -> tuple[str, str]:
     host, _slash, path = f"{location}{rest}".partition("/")
     if not path:
         raise StewardError(
-            f"registries: prefix {rule.prefix!r} names a whole repository, so {location!r} needs its path as well"
+            f"registries: prefix {rule.prefix!r} names a whole repository, so {location!r} needs its path as well",
+            reason="unreachable",
         )
     return api_host(host), path
 

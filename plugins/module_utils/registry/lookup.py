@@ -6,24 +6,32 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError, unexpected
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import batch, hosts
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import (
     Credential,
     DockerConfig,
     helper_for,
+    lacking,
     matching,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.facts import Facts
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import Child
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.patience import Patience
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.platforms import parse_platform
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference, is_digest, parse
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import (
+    HUB_API,
+    Reference,
+    is_digest,
+    parse,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.runnable import Content, nodes_get
 
@@ -57,6 +65,7 @@ class Entry:
     :ivar verify: prove that another digest can be pulled with these credentials
     :ivar compare: digests whose children are to be read too, where the tag names none of `expect`; of the same
         repository
+    :ivar hints: says what may be the reason where it is not permitted
     """
 
     image: str
@@ -70,6 +79,7 @@ class Entry:
     error: StewardError | None = None
     query: Query | None = None
     warnings: tuple[str, ...] = ()
+    hints: t.Callable[[], tuple[str, ...]] = tuple
 
 
 def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[str, str]] | None) -> Entry:
@@ -98,6 +108,8 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         entry.compare = _own_digests(_texts(data, "compare") or (), entry.reference)
     except StewardError as exc:
         entry.error = exc
+    except Exception as exc:
+        entry.error = unexpected(exc, entry.image)
     return entry
 
 
@@ -177,7 +189,29 @@ def plan(entry: Entry, secrets: t.Mapping[tuple[str, str], DockerConfig], settin
     except StewardError as exc:
         entry.error = exc
         return
+    except Exception as exc:
+        entry.error = unexpected(exc, entry.image)
+        return
+    # put into words only where that is needed
+    entry.hints = functools.partial(_hints, places[-1], reference, configs, entry.secrets)
     entry.query = Query(reference, places, settings.anonymous_fallback)
+
+
+def _hints(
+    place: Place, reference: Reference, configs: t.Sequence[DockerConfig], secrets: t.Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """What to do where the registry asks for credentials, and there are none for it."""
+    if place.credentials:
+        return ()
+    host, repository = place.endpoint.host, place.endpoint.repository
+    asked_for = reference.registry if reference.registry != host else ""
+    texts = [text for text in (lacking(config, host, repository, asked_for) for config in configs) if text]
+    if not configs:
+        texts = [f"no credentials were given for {host}"]
+    namespace = f" -n {secrets[0][0]}" if secrets else ""
+    server = "https://index.docker.io/v1/" if host == HUB_API else host
+    make = f"kubectl create secret docker-registry NAME{namespace} --docker-server={server} --docker-username=... "
+    return (*texts, f"make credentials for it with `{make}--docker-password=...`") if texts else ()
 
 
 def _candidates(
@@ -224,15 +258,20 @@ def resolve_all(
     concurrency: int,
     timeout: float,
     deadline: float | None,
+    patience: Patience,
 ) -> list[dict[str, t.Any]]:
     """Look every entry up and describe each, in order."""
     jobs = jobs_for(entries, settings)
-    batch.run(list(jobs.values()), resolve, concurrency, timeout, deadline)
+    batch.run(list(jobs.values()), resolve, concurrency, timeout, deadline, patience)
     counted: set[int] = set()
     results = []
     for entry in entries:
         job = jobs[entry.query] if entry.query is not None else None
-        results.append(describe(entry, job, settings, first=id(job) not in counted))
+        try:
+            results.append(describe(entry, job, settings, first=id(job) not in counted))
+        except Exception as exc:
+            entry.error = unexpected(exc, entry.image, None)
+            results.append(describe(entry, None, settings))
         counted.add(id(job))
     return results
 
@@ -265,11 +304,16 @@ def describe(entry: Entry, job: batch.Job | None, settings: Settings, first: boo
             warnings.append(f"credential_rejected: {', '.join(trace.refused)}")
         result["credential_rejected"] = list(trace.refused)
     if error is not None:
-        result.update(error.as_result())
+        result.update({"reason": "unexpected", **error.as_result()})
         if "gone" in result:
             result["gone"] = [digest for digest in result["gone"] if digest in entry.compare]
-        if entry.warnings and error.reason in ("unauthorized", "not_found"):
-            result["msg"] += f"; {'; '.join(entry.warnings)}"
+        # where the registry said so, or may hide what is there from those without credentials
+        hidden = "status" in error.context and (
+            error.reason == "unauthorized" or (error.reason == "not_found" and bool(entry.secrets))
+        )
+        said = (*entry.warnings, *(entry.hints() if hidden else ()))
+        if said and error.reason in ("unauthorized", "not_found"):
+            result["msg"] += f"; {'; '.join(said)}"
     elif job is not None and job.found is not None and entry.reference is not None:
         result.update(state="found", digest=job.found.digest, media_type=job.found.media_type)
         result["reference"] = entry.reference.at(job.found.digest)

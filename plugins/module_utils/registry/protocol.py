@@ -39,6 +39,7 @@ MAX_LINK = 4096
 MAX_TAG_PAGE = 8 * 1024 * 1024
 # statuses after which a HEAD is asked again as GET: servers exist that know no HEAD, or deny it
 _HEAD_UNSURE = frozenset({400, 404, 405, 406, 501})
+_DENIED = frozenset({"DENIED", "UNAUTHORIZED"})
 _MANIFEST_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9!#$&^_.+-]{0,122}(?:(?<=/)|\+)(?:json|prettyjws)")
 _JSON_TYPES = ("application/json", "application/octet-stream", "text/plain", "binary/octet-stream", "")
 
@@ -189,13 +190,18 @@ def check_size(answer: Response, repository: str, identifier: str) -> None:
         )
 
 
+def is_refusal(answer: Response) -> bool:
+    """True where the answer is about who asks: 401 and 403, and 400 where the registry says so in its words."""
+    return answer.status in (401, 403) or (answer.status == 400 and _error_code(answer) in _DENIED)
+
+
 def failure(answer: Response, repository: str, identifier: str) -> StewardError:
     """The error that an answer other than 200 stands for."""
     host, status = urllib.parse.urlsplit(answer.url).netloc.rpartition("@")[2], answer.status
     where, code = f"{host}/{repository}:{identifier}", _error_code(answer)
     if status in (404, 410):
         reason, text = "not_found", "missing or not permitted"
-    elif status in (401, 403):
+    elif is_refusal(answer):
         reason, text = "unauthorized", "missing or not permitted"
     elif status == 429:
         reason, text = "rate_limited", "the registry's rate limit is reached"

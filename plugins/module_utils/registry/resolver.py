@@ -1,37 +1,27 @@
 # Copyright: (c) 2026, kubesteward authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look-up from end to end: places and credentials in turn, the generators driven over the transport."""
+"""One look-up from end to end: places and credentials in turn, the generators of `protocol` run."""
 
 from __future__ import annotations
 
 import dataclasses
-import threading
-import time
 import typing as t
-import urllib.parse
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import (
-    auth,
-    challenge,
-    comparison,
-    facts,
-    protocol,
-)
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import split_host
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import comparison, facts, protocol
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.answer import Found, Wanted
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.asking import Asking, Session
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.credentials import Credential
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.helpers import HelperAsk, Helpers
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import SCHEMA_1
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.progress import Progress
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.reference import Reference
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.registry.transport import Client
 
-MAX_TOKEN_BODY = 1024 * 1024
-USER_AGENT = "kubesteward"
 # Pulls that a registry still grants below which nothing optional is asked.
 RATE_RESERVE = 5
 
@@ -54,37 +44,22 @@ class Query:
 
 
 @dataclasses.dataclass
-class Trace:
+class Trace(Progress):
     """What a look-up did, kept up to date while it runs."""
 
-    requests: int = 0
-    moved: float = 0.0
     host: str | None = None
     source: str | None = None
     refused: tuple[str, ...] = ()
     ratelimit_remaining: int | None = None
     warnings: list[str] = dataclasses.field(default_factory=list)
 
-    def on_request(self) -> None:
-        """A request begins."""
-        self.requests += 1
-        self.moved = time.monotonic()
-
-    def on_wait(self, seconds: float) -> None:
-        """Nothing is asked for at most `seconds`, and that is meant."""
-        self.moved = max(self.moved, time.monotonic() + seconds)
-
 
 class Resolver:
     """Answers queries; one for a call of the module, used by all its threads."""
 
     def __init__(self, client: Client, helpers: Helpers, cache: facts.FactStore) -> None:
-        self.client, self.helpers, self.cache = client, helpers, cache
-        self.memory = auth.Memory()
+        self.client, self.cache, self.session = client, cache, Session(client, helpers)
         self._schemes: dict[str, str] = {}
-        self._tokens: dict[tuple[t.Hashable, ...], tuple[challenge.Token, float]] = {}
-        self._locks: dict[tuple[t.Hashable, ...], threading.Lock] = {}
-        self._guard = threading.Lock()
 
     def resolve(self, query: Query, wanted: Wanted, trace: Trace) -> Found:
         """Look `query` up at its places in turn, the registry itself last.
@@ -99,6 +74,8 @@ class Resolver:
         return self._at(query.places[-1], query, wanted, trace)
 
     def _at(self, place: Place, query: Query, wanted: Wanted, trace: Trace) -> Found:
+        # each place its own time: they are the administrator's, and a mirror that is down must not take the registry's
+        trace.begin(self.client.clock())
         known = self._schemes.get(place.endpoint.host)
         schemes = (known,) if known in place.endpoint.schemes else place.endpoint.schemes
         for scheme in schemes[:-1]:
@@ -118,7 +95,7 @@ class Resolver:
     def _over(self, scheme: str, place: Place, query: Query, wanted: Wanted, trace: Trace) -> Found:
         endpoint = place.endpoint
         trace.host, trace.source, trace.refused = endpoint.host, None, ()
-        asking = _Asking(self, f"{scheme}://{endpoint.host}", place, query.anonymous_fallback, trace)
+        asking = Asking(self.session, f"{scheme}://{endpoint.host}", place, query.anonymous_fallback, trace)
         try:
             head = asking.run(protocol.find(endpoint.repository, query.reference.identifier))
         except StewardError as exc:
@@ -153,7 +130,7 @@ class Resolver:
         return self._read(found, head, asking, query, wanted, trace)
 
     def _read(
-        self, found: Found, head: protocol.Head, asking: _Asking, query: Query, wanted: Wanted, trace: Trace
+        self, found: Found, head: protocol.Head, asking: Asking, query: Query, wanted: Wanted, trace: Trace
     ) -> Found:
         endpoint = asking.place.endpoint
         read = asking.run(facts.gather(endpoint.repository, head, wanted.config, wanted.platforms, self.cache))
@@ -177,7 +154,7 @@ class Resolver:
         )
         return dataclasses.replace(found, compared=compared)
 
-    def _lacks(self, digest: str, asking: _Asking, query: Query, trace: Trace) -> bool:
+    def _lacks(self, digest: str, asking: Asking, query: Query, trace: Trace) -> bool:
         """Whether the registry itself has no such digest: a mirror may lack what the registry has."""
         if not comparison.lacks(asking.place.endpoint.repository, digest, asking.run, True):
             return False
@@ -194,13 +171,13 @@ class Resolver:
         finally:
             trace.source = source
 
-    def _asking(self, place: Place, query: Query, trace: Trace) -> _Asking:
+    def _asking(self, place: Place, query: Query, trace: Trace) -> Asking:
         scheme = self._schemes.get(place.endpoint.host, place.endpoint.schemes[0])
-        return _Asking(self, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
+        return Asking(self.session, f"{scheme}://{place.endpoint.host}", place, query.anonymous_fallback, trace)
 
     def _verified(self, found: Found, scheme: str, place: Place, trace: Trace) -> Found:
         """Ask for the digest itself as the kubelet would: with these credentials, not anonymously after a refusal."""
-        asking = _Asking(self, f"{scheme}://{place.endpoint.host}", place, False, trace)
+        asking = Asking(self.session, f"{scheme}://{place.endpoint.host}", place, False, trace)
         try:
             asking.run(protocol.find(place.endpoint.repository, found.digest))
         except StewardError as exc:
@@ -216,165 +193,5 @@ class Resolver:
         :raises StewardError: with one of the documented reasons, where any page cannot be read
         """
         place = query.places[-1]
+        trace.begin(self.client.clock())
         return list(self._asking(place, query, trace).run(protocol.list_tags(place.endpoint.repository)))
-
-    def token(
-        self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
-    ) -> challenge.Token | protocol.Response:
-        """The token for `ask`, remembered or new; the answer of the token server where it refuses."""
-        with self._guard:
-            lock = self._locks.setdefault(ask.key, threading.Lock())
-        trace.on_wait(self.client.timeout)
-        if not lock.acquire(timeout=self.client.timeout * 2):
-            raise StewardError(
-                f"{base_url}: another look-up waits for its token server for too long", reason="unreachable"
-            )
-        try:
-            kept = self._tokens.get(ask.key)
-            if kept and not ask.fresh and kept[1] > self.client.clock():
-                return dataclasses.replace(kept[0], reused=True)
-            answer = self._fetch_token(ask, place, base_url, trace)
-            if isinstance(answer, challenge.Token):
-                # a little early, so that it does not end on its way
-                self._tokens[ask.key] = answer, self.client.clock() + answer.lifetime - 10.0
-            return answer
-        finally:
-            lock.release()
-
-    def _fetch_token(
-        self, ask: auth.TokenAsk, place: Place, base_url: str, trace: Trace
-    ) -> challenge.Token | protocol.Response:
-        answer: protocol.Response | None = None
-        tls = _tls_for(ask.requests[0].url, place.endpoint)
-        for request in ask.requests:
-            headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"}
-            if request.authorization:
-                headers["Authorization"] = request.authorization
-            if request.form is not None:
-                headers["Content-Type"] = "application/x-www-form-urlencoded"
-            answer = self.client.send(
-                "GET" if request.form is None else "POST",
-                request.url,
-                headers,
-                tls,
-                MAX_TOKEN_BODY,
-                request.form,
-                check=lambda url: challenge.check_realm(url, base_url),
-                progress=trace,
-            )
-            if answer.status not in (404, 405):
-                break
-        return _token_or_refusal(t.cast(protocol.Response, answer), base_url)
-
-
-def _tls_for(url: str, endpoint: Endpoint) -> Tls:
-    """The registry's own TLS settings on its own host; elsewhere only its CA holds."""
-    own = urllib.parse.urlsplit(url).hostname == split_host(endpoint.host)[0]
-    return endpoint.tls if own else Tls(ca_cert=endpoint.tls.ca_cert)
-
-
-def _token_or_refusal(answer: protocol.Response, base_url: str) -> challenge.Token | protocol.Response:
-    if answer.status == 200:
-        token = challenge.read_token(answer.body)
-        if token is None:
-            raise StewardError(
-                f"the token server of {base_url.partition('://')[2]} answers without a token", reason="unauthorized"
-            )
-        return token
-    # what the token server refuses counts as refused by the registry, whatever 4xx it is
-    return dataclasses.replace(answer, status=403 if answer.status == 403 else 401, headers={}, body=b"", url=base_url)
-
-
-class _Asking:
-    """One look-up at one place over one scheme: runs the generators of `protocol` through those of `auth`."""
-
-    def __init__(self, resolver: Resolver, base_url: str, place: Place, anonymous_fallback: bool, trace: Trace) -> None:
-        self.resolver, self.base_url, self.place, self.trace = resolver, base_url, place, trace
-        self.anonymous_fallback = anonymous_fallback
-        self._credentials: tuple[Credential, ...] | None = None
-
-    def run(self, steps: t.Generator[protocol.Request, protocol.Response, t.Any]) -> t.Any:
-        try:
-            request = next(steps)
-            while True:
-                request = steps.send(self._answer(request))
-        except StopIteration as stop:
-            return stop.value
-        finally:
-            steps.close()
-
-    def _candidates(self) -> tuple[Credential, ...]:
-        if self._credentials is None:
-            found: dict[Credential, None] = {}
-            for item in self.place.credentials:
-                self.trace.on_wait(self.resolver.helpers.timeout)
-                credential = (
-                    item if isinstance(item, Credential) else self.resolver.helpers.get(item, self.trace.warnings)
-                )
-                if credential is not None:
-                    found[credential] = None
-            self._credentials = tuple(found)
-        return self._credentials
-
-    def _answer(self, request: protocol.Request) -> protocol.Response:
-        credentials = self._candidates()
-        steps = auth.authorized(
-            request,
-            self.base_url,
-            self.place.endpoint.repository,
-            credentials,
-            self.resolver.memory,
-            self.anonymous_fallback,
-        )
-        outcome = self._drive(steps)
-        trace = self.trace
-        if outcome.credential:
-            trace.source = outcome.credential.source
-        trace.refused = tuple(dict.fromkeys((*trace.refused, *(item.source for item in outcome.refused))))
-        remaining = outcome.response.get("ratelimit-remaining").partition(";")[0].strip()
-        if remaining.isascii() and remaining.isdigit() and len(remaining) < 12:
-            trace.ratelimit_remaining = int(remaining)
-        if outcome.response.status in (401, 403):
-            raise self._refusal(outcome, request)
-        if outcome.refused:
-            # what was refused once is not tried again within this look-up
-            self._credentials = tuple(item for item in credentials if item not in outcome.refused)
-        return outcome.response
-
-    def _drive(self, steps: auth.Steps) -> auth.Outcome:
-        try:
-            step = next(steps)
-            while True:
-                if isinstance(step, auth.TokenAsk):
-                    step = steps.send(self.resolver.token(step, self.place, self.base_url, self.trace))
-                else:
-                    step = steps.send(self._send(step))
-        except StopIteration as stop:
-            return t.cast(auth.Outcome, stop.value)
-        finally:
-            steps.close()
-
-    def _send(self, wire: auth.Wire) -> protocol.Response:
-        headers = {"User-Agent": USER_AGENT, "Accept": wire.request.accept, "Accept-Encoding": "identity"}
-        if wire.authorization:
-            headers["Authorization"] = wire.authorization
-        answer = self.resolver.client.send(
-            wire.request.method,
-            self.base_url + wire.request.path,
-            headers,
-            self.place.endpoint.tls,
-            wire.request.max_body,
-            progress=self.trace,
-        )
-        if not answer.url.startswith(f"{self.base_url}/"):
-            # whoever was redirected to must not name a token server: it would get the registry's credential
-            return dataclasses.replace(answer, headers={**answer.headers, "www-authenticate": ""})
-        return answer
-
-    def _refusal(self, outcome: auth.Outcome, request: protocol.Request) -> StewardError:
-        repository = self.place.endpoint.repository
-        error = protocol.failure(outcome.response, repository, request.path.rpartition("/")[2].partition("?")[0])
-        if not outcome.refused:
-            return error
-        names = ", ".join(self.trace.refused)
-        return StewardError(f"{error}; refused: {names}", reason="credential_rejected", status=outcome.response.status)

@@ -11,7 +11,6 @@ import random
 import threading
 import time
 import typing as t
-import urllib.parse
 import zlib
 
 import requests.exceptions
@@ -19,23 +18,25 @@ import urllib3
 import urllib3.exceptions
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.addresses import (
-    is_forbidden,
-    is_loopback,
-)
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import urls
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.connections import (
     ForbiddenAddress,
+    Leave,
     open_pool,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.failures import (
     causes,
     connection_text,
     is_timeout,
+    is_tls_problem,
     tls_text,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.patience import TRIES
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.pauses import pause_asked
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.progress import Progress
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.protocol import Response
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.redirects import Sending, redirected
 
 MAX_REDIRECTS = 5
 MAX_PAUSE = 5.0
@@ -45,7 +46,11 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclasses.dataclass
 class Channel:
-    """What all requests to one scheme and host share."""
+    """What all requests to one scheme and host share.
+
+    :ivar unanswered: requests that timed out since the last answer
+    :ivar dead: what it did instead of answering, where it is not asked any more
+    """
 
     base: str
     pool: t.Any
@@ -53,45 +58,8 @@ class Channel:
     places: threading.BoundedSemaphore
     paused_until: float = 0.0
     answered: bool = False
+    unanswered: int = 0
     dead: str | None = None
-
-
-class Progress(t.Protocol):
-    """Who watches a request."""
-
-    def on_request(self) -> None: ...
-
-    def on_wait(self, seconds: float) -> None: ...
-
-
-class _Unwatched:
-    def on_request(self) -> None:
-        return None
-
-    def on_wait(self, seconds: float) -> None:
-        return None
-
-
-_UNWATCHED = _Unwatched()
-
-
-@dataclasses.dataclass(frozen=True)
-class Sending:
-    """One request on its way; `check` sees the URL of every hop, `progress` is told of each."""
-
-    method: str
-    url: str
-    headers: t.Mapping[str, str] = dataclasses.field(repr=False)
-    tls: Tls
-    max_body: int
-    body: str | None = dataclasses.field(repr=False)
-    check: t.Callable[[str], None] | None
-    progress: Progress
-
-
-def _origin(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
 class Client:
@@ -115,7 +83,7 @@ class Client:
         self.timeout, self.retries, self.concurrency, self.deadline = timeout, max(1, retries), concurrency, deadline
         self.clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
-        self._channels: dict[tuple[str, Tls], Channel] = {}
+        self._channels: dict[tuple[str, Tls, Leave], Channel] = {}
         self._closed = False
         self.requests_made = 0
 
@@ -126,24 +94,24 @@ class Client:
             for channel in self._channels.values():
                 channel.pool.close()
 
-    def channel(self, base: str, tls: Tls) -> Channel:
-        """The channel to a base URL, made on first use.
+    def channel(self, base: str, tls: Tls, leave: Leave = Leave.NEVER) -> Channel:
+        """The channel to a base URL, made on first use; `leave` says whether it may be on this machine's loopback.
 
         :raises StewardError: reason `tls_error` for unreadable certificate files
         """
-        key = base, tls
+        key = base, tls, leave
         found = self._channels.get(key)
         if found is not None:
             return found
         with self._lock:
             if key not in self._channels:
-                self._channels[key] = self._open(base, tls)
+                self._channels[key] = self._open(base, tls, leave)
             return self._channels[key]
 
-    def _open(self, base: str, tls: Tls) -> Channel:
+    def _open(self, base: str, tls: Tls, leave: Leave) -> Channel:
         bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         try:
-            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency)
+            pool, whole_urls = open_pool(base, tls, bundle, self.concurrency, leave)
         except (requests.exceptions.RequestException, urllib3.exceptions.LocationValueError) as exc:
             what = f"{base} is no URL, or the proxy of the environment for it is none"
             raise StewardError(what, reason="unreachable") from exc
@@ -155,21 +123,22 @@ class Client:
             ) from exc
         return Channel(base, pool, whole_urls, threading.BoundedSemaphore(self.concurrency))
 
-    def remaining(self) -> float:
-        """Seconds until the deadline.
+    def remaining(self, where: str, progress: Progress) -> float:
+        """Seconds until the deadline, or until the look-up at `where` has taken all the time that one gets.
 
-        :raises StewardError: reason `unreachable` where it has passed
+        :raises StewardError: reason `unreachable` where they are over
         """
         if self._closed:
             raise StewardError("the call is over", reason="unreachable")
-        if self.deadline is None:
-            return float("inf")
-        left = self.deadline - self.clock()
+        now = self.clock()
+        left = float("inf") if self.deadline is None else self.deadline - now
         if left <= 0:
             raise StewardError(
-                "the deadline of the call was reached before the registry answered", reason="unreachable"
+                f"the deadline of the call was reached before {where} had answered", reason="unreachable"
             )
-        return left
+        if progress.until <= now:
+            raise progress.out_of_time(where)
+        return min(left, progress.until - now)
 
     def send(
         self,
@@ -180,42 +149,58 @@ class Client:
         max_body: int,
         body: str | None = None,
         check: t.Callable[[str], None] | None = None,
-        progress: Progress = _UNWATCHED,
+        progress: Progress | None = None,
+        here: bool = False,
+        home: bool = False,
     ) -> Response:
         """Send one request, again where that can help, and return its answer.
 
+        :param url: http or https, with a host
         :param check: called with the URL of every hop; raises StewardError to refuse it
-        :param progress: is told of each request on the wire, and of each pause
-        :raises StewardError: reason `unreachable`, `tls_error` or `rate_limited` (key `retry_after`, seconds)
+        :param progress: says how long all of it may take, is told of each request on the wire, and of each pause
+        :param here: whether the registry is named as on this machine's loopback
+        :param home: whether `url` is on the registry's own host
+        :raises StewardError: reason `unreachable`, `tls_error`, `forbidden_registry` or `rate_limited` (key
+            `retry_after`, seconds)
         """
-        channel = self.channel(_origin(url), tls)
+        read = urls.read(url)
+        if read is None:
+            raise StewardError(f"{url[:200]!r} is not a URL of a host", reason="unreachable")
+        own = read.origin if home else ""
+        sending = Sending(method, read, headers, tls, max_body, body, check, progress or Progress(), here, own)
+        channel = self._channel_for(sending)
         for attempt in range(self.retries):
             last = attempt == self.retries - 1
-            self._await_turn(channel, progress)
+            self._await_turn(channel, sending.progress)
             try:
-                answer = self._follow(channel, Sending(method, url, headers, tls, max_body, body, check, progress))
+                answer = self._follow(channel, sending)
             except urllib3.exceptions.HTTPError as exc:
-                self._judge(channel, exc, last)
+                self._judge(channel, sending.progress, exc, last)
             else:
                 if answer.status not in _RETRIED:
                     return answer
                 self._pause(channel, answer, attempt, last)
-            self._nap(_backoff(attempt), progress)
+            self._nap(_backoff(attempt), channel, sending.progress)
         raise AssertionError("the last try either returns or raises")
 
+    def _channel_for(self, sending: Sending) -> Channel:
+        origin = sending.url.origin
+        leave = Leave.ALWAYS if sending.here else Leave.ONE_WAY if origin == sending.home else Leave.NEVER
+        return self.channel(origin, sending.tls, leave)
+
     def _await_turn(self, channel: Channel, progress: Progress) -> None:
-        self.remaining()
+        self.remaining(channel.base, progress)
         if channel.dead:
-            raise StewardError(channel.dead, reason="unreachable")
+            raise StewardError(f"{channel.base} was not asked again: it {channel.dead} before", reason="unreachable")
         left = channel.paused_until - self.clock()
         if left > MAX_PAUSE:
             raise _rate_limited(channel.base, left)
         if left > 0:
             # not all at once when it ends
-            self._nap(left * random.uniform(1.0, 1.1), progress)
+            self._nap(left * random.uniform(1.0, 1.1), channel, progress)
 
-    def _nap(self, seconds: float, progress: Progress) -> None:
-        seconds = max(0.0, min(seconds, self.remaining()))
+    def _nap(self, seconds: float, channel: Channel, progress: Progress) -> None:
+        seconds = max(0.0, min(seconds, self.remaining(channel.base, progress)))
         progress.on_wait(seconds)
         self._sleep(seconds)
 
@@ -232,89 +217,75 @@ class Client:
                 f"{channel.base} cannot answer now (HTTP {answer.status})", reason="unreachable", status=answer.status
             )
 
-    def _judge(self, channel: Channel, exc: Exception, last: bool) -> None:
+    def _judge(self, channel: Channel, progress: Progress, exc: Exception, last: bool) -> None:
         """Raise what `exc` means, or return where another try can help."""
         found = causes(exc)
         forbidden = next((cause for cause in found if isinstance(cause, ForbiddenAddress)), None)
         if forbidden:
             raise StewardError(f"{channel.base}: {forbidden}", reason="forbidden_registry") from exc
-        if any(isinstance(cause, urllib3.exceptions.SSLError) for cause in found):
+        if is_tls_problem(found):
             raise StewardError(f"TLS with {channel.base} failed: {tls_text(found)}", reason="tls_error") from exc
         timed_out = any(is_timeout(cause) for cause in found)
+        if timed_out:
+            # as many as are under way at once may have met one bad moment, some more have not
+            channel.unanswered += 1
+            if channel.unanswered >= self.concurrency + TRIES:
+                channel.dead = f"did not answer within {self.timeout:g} s"
+            # it had less than a whole time-out where time is over now
+            self.remaining(channel.base, progress)
         what = f"did not answer within {self.timeout:g} s" if timed_out else connection_text(found)
         if timed_out or last:
-            if not channel.answered:
-                channel.dead = f"{channel.base} {what}"
+            if not channel.answered and not timed_out:
+                channel.dead = what
             raise StewardError(f"{channel.base} {what}", reason="unreachable") from exc
 
     def _follow(self, channel: Channel, sending: Sending) -> Response:
         for _hop in range(MAX_REDIRECTS + 1):
             if sending.check:
-                sending.check(sending.url)
+                sending.check(str(sending.url))
             answer = self._once(channel, sending)
-            target = answer.get("location") if answer.status in _REDIRECTS else ""
-            if not target:
+            location = answer.get("location") if answer.status in _REDIRECTS else ""
+            if not location:
                 return answer
-            sending = _redirected(sending, target)
-            channel = self.channel(_origin(sending.url), sending.tls)
+            sending = redirected(sending, location)
+            channel = self._channel_for(sending)
         raise StewardError(f"{channel.base} redirects more than {MAX_REDIRECTS} times", reason="unreachable")
 
     def _once(self, channel: Channel, sending: Sending) -> Response:
-        sending.progress.on_wait(self.timeout)
-        if not channel.places.acquire(timeout=self.timeout * 2):
+        wait = min(self.timeout * 2, self.remaining(channel.base, sending.progress))
+        sending.progress.on_wait(wait)
+        if not channel.places.acquire(timeout=wait):
             raise StewardError(f"{channel.base} is busy with earlier requests for too long", reason="unreachable")
         try:
-            wait = min(self.timeout, self.remaining())
+            wait = min(self.timeout, self.remaining(channel.base, sending.progress))
             sending.progress.on_request()
             with self._lock:
                 self.requests_made += 1
+            end = self.clock() + wait
             answer = channel.pool.request(
                 sending.method,
-                sending.url if channel.whole_urls else _path_of(sending.url),
+                str(sending.url) if channel.whole_urls else sending.url.target,
                 body=sending.body,
                 headers=sending.headers,
                 retries=False,
                 redirect=False,
                 assert_same_host=False,
-                timeout=urllib3.Timeout(connect=wait, read=wait),
+                timeout=urllib3.Timeout(total=wait, connect=wait, read=wait),
                 preload_content=False,
                 decode_content=False,
             )
-            channel.answered = True
-            data = _read(answer, sending)
+            channel.answered, channel.unanswered = True, 0
+            data = _read(answer, sending, lambda: self.clock() > end)
         finally:
             channel.places.release()
         # by name and not by items(): that would give only the last of several challenges
         lowered = {name.lower(): answer.headers[name] for name in answer.headers}
-        return Response(answer.status, lowered, data[: sending.max_body], sending.url, len(data) > sending.max_body)
-
-
-def _path_of(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    return urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
-
-
-def _redirected(sending: Sending, target: str) -> Sending:
-    """The next hop; another scheme, host or port gets no credential, no client certificate and full verification."""
-    try:
-        target = urllib.parse.urljoin(sending.url, target)
-        origin = _origin(target)
-    except ValueError:
-        target = origin = "invalid:"
-    if origin == _origin(sending.url):
-        return dataclasses.replace(sending, url=target)
-    _check_hop(sending.url, target)
-    if sending.body is not None:
-        raise StewardError(
-            f"{_origin(sending.url)} sends a credential on to another host, which is not followed",
-            reason="unauthorized",
+        return Response(
+            answer.status, lowered, data[: sending.max_body], str(sending.url), len(data) > sending.max_body
         )
-    headers = {name: value for name, value in sending.headers.items() if name.lower() != "authorization"}
-    tls = dataclasses.replace(sending.tls, verify=True, client_cert=None, client_key=None)
-    return dataclasses.replace(sending, url=target, headers=headers, tls=tls)
 
 
-def _read(raw: t.Any, sending: Sending) -> bytes:
+def _read(raw: t.Any, sending: Sending, is_late: t.Callable[[], bool]) -> bytes:
     """The body, at most one byte more than is wanted; the connection goes back to the pool or is closed."""
     parts, size, whole = [], 0, sending.method == "HEAD"
     try:
@@ -323,6 +294,8 @@ def _read(raw: t.Any, sending: Sending) -> bytes:
             parts.append(part)
             size += len(part)
             whole = not part
+            if is_late():
+                raise urllib3.exceptions.TimeoutError("the body came too slowly")
     finally:
         if not whole:
             raw.close()
@@ -337,7 +310,7 @@ def _decoded(data: bytes, encoding: str, sending: Sending) -> bytes:
         return data
     if encoding not in ("gzip", "x-gzip"):
         raise StewardError(
-            f"{_origin(sending.url)} packs its answer in a way that was not asked for", reason="not_a_manifest"
+            f"{sending.url.origin} packs its answer in a way that was not asked for", reason="not_a_manifest"
         )
     unpacking = zlib.decompressobj(wbits=31)
     try:
@@ -347,24 +320,6 @@ def _decoded(data: bytes, encoding: str, sending: Sending) -> bytes:
     if not unpacking.eof and len(plain) <= sending.max_body:
         raise urllib3.exceptions.DecodeError("the packed body breaks off")
     return plain
-
-
-def _check_hop(url: str, target: str) -> None:
-    try:
-        parts = urllib.parse.urlsplit(target)
-        name, _port = parts.hostname or "", parts.port
-    except ValueError:
-        name, parts = "", urllib.parse.urlsplit("")
-    # a registry elsewhere has no business with what listens on this machine only
-    inwards = is_loopback(parts.netloc.rpartition("@")[2]) and not is_loopback(urllib.parse.urlsplit(url).netloc)
-    if parts.scheme not in ("http", "https") or not name or inwards or is_forbidden(name):
-        raise StewardError(
-            f"{_origin(url)} redirects to where nothing is sent: {name or 'not a URL'}", reason="forbidden_registry"
-        )
-    if url.startswith("https:") and parts.scheme == "http":
-        raise StewardError(
-            f"{_origin(url)} redirects from https to plain http, which is not followed", reason="tls_error"
-        )
 
 
 def _rate_limited(base: str, seconds: float) -> StewardError:

@@ -11,6 +11,7 @@ import shutil
 import pytest
 import yaml
 
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import credentials, hosts, lookup
 from hack import cluster, deploy
 
 
@@ -48,6 +49,32 @@ def test_overlay_of_the_page_works_beside_the_checkout(root, text, tmp_path):
     assert deploy.settings_problems(settings) == []
     assert "registry.example.com/*" in yaml.safe_load(settings["data"]["settings.yml"])["update_allowed_registries"]
     assert settings["data"]["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
+
+
+def test_credentials_of_the_page_are_those_of_the_host_that_its_settings_ask(text):
+    """As the page has it: the reference, the settings, the Secret that the command makes."""
+    data = yaml.safe_load(example(text, "# steward/settings.yaml"))["data"]
+    settings = yaml.safe_load(data["settings.yml"])
+    command = example(text, "kubesteward-registry-auth", "--docker-server")
+    server = re.search(r"--docker-server=(\S+)", command)[1]
+    rules = hosts.read_rules([{**rule, "ca_cert": None} for rule in settings["update_registries"]])
+    config = credentials.read_config({"auths": {server: {"username": "steward", "password": "p"}}}, "auth_file")
+    entry = lookup.read_entry(f"{settings['update_registries'][0]['prefix']}/shop:1", None, None)
+    lookup.plan(entry, {}, lookup.Settings(rules=rules, configs=(config,)))
+    (place,) = entry.query.places
+    assert place.endpoint.host == settings["update_registries"][0]["location"]
+    assert [credential.username for credential in place.credentials] == ["steward"]
+
+
+def test_quota_of_the_page_counts_resources_that_there_are(root, text):
+    quota = yaml.safe_load(example(text, "kind: ResourceQuota"))
+    kinds = set()
+    for path in (root / "config/crd/bases").glob("*.yaml"):
+        spec = yaml.safe_load(path.read_text())["spec"]
+        kinds.add(f"count/{spec['names']['plural']}.{spec['group']}")
+    assert set(quota["spec"]["hard"]) <= kinds
+    assert "count/updates.install.sios.nginx.testing" in quota["spec"]["hard"]
+    assert "count/updates.install.sios.nginx.testing" in (root / "docs/operator-rights.md").read_text()
 
 
 def test_links_lead_to_files_and_make_has_the_targets(root):

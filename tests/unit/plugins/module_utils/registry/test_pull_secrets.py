@@ -21,6 +21,7 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
 )
 
 GOOD = content(tags={"t": manifest()})
+PASSWORD = "s3cret-of-shop"
 
 
 def wants_basic(*pairs):
@@ -89,3 +90,30 @@ def test_every_secret_that_admission_gave_the_pod_is_tried():
             params(images=[{"image": f"{server.host}/app:t", "pull_secrets": names}]), lambda: cluster
         )
     assert result["images"][0]["credential_source"] == "secret shop/default"
+
+
+@pytest.mark.parametrize("where", ["connect", "get"])
+def test_an_error_that_nobody_foresaw_while_secrets_are_read_stays_with_their_entries(where):
+    class Odd:
+        def get(self, api_version, kind, namespace, name):
+            if name == "odd":
+                raise ValueError(f"cannot read {PASSWORD}")
+            return
+
+    def connect():
+        if where == "connect":
+            raise ValueError(f"cannot read {PASSWORD}")
+        return Odd()
+
+    with serving(lambda asked: Reply(401, {"WWW-Authenticate": 'Basic realm="r"'})) as private, serving(GOOD) as public:
+        images = [
+            {"image": f"{private.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "odd"}]},
+            {"image": f"{public.host}/app:t", "pull_secrets": [{"namespace": "shop", "name": "odd"}]},
+            f"{public.host}/app:t",
+        ]
+        found = registry_digest.run(params(images=images), connect)["images"]
+    assert [entry["state"] for entry in found] == ["unknown", "found", "found"]
+    assert found[0]["reason"] == "unauthorized"
+    assert "ValueError" in found[0]["msg"]
+    assert "Traceback" in found[0]["msg"]
+    assert PASSWORD not in json.dumps(found)

@@ -9,43 +9,37 @@ import pytest
 import urllib3.exceptions
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import failures, transport
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Endpoint, Tls
-from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import _tls_for
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import failures, redirects, transport, urls
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.hosts import Tls
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.progress import Progress
+from ansible_collections.kubesteward.core.plugins.module_utils.registry.tokens import tls_for
 
 SYSTEM = Tls()
 
 
-class Ignored:
-    def on_request(self):
-        return None
-
-    def on_wait(self, seconds):
-        return None
-
-
-def sending(url, tls=SYSTEM):
-    return transport.Sending("HEAD", url, {"Authorization": "Basic x", "Accept": "a"}, tls, 10, None, None, Ignored())
+def sending(url, tls=SYSTEM, here=False):
+    headers = {"Authorization": "Basic x", "Accept": "a"}
+    return redirects.Sending("HEAD", urls.read(url), headers, tls, 10, None, None, Progress(), here)
 
 
 def test_https_is_never_left_for_plain_http():
     with pytest.raises(StewardError) as caught:
-        transport._redirected(sending("https://r.example/v2/"), "http://r.example/v2/")
+        redirects.redirected(sending("https://r.example/v2/"), "http://r.example/v2/")
     assert caught.value.reason == "tls_error"
 
 
 @pytest.mark.parametrize("target", ["https://cdn.example/x", "https://r.example:8443/x", "//cdn.example/x"])
 def test_another_origin_gets_no_credential_no_client_certificate_and_full_verification(target):
     own = Tls(verify=False, ca_cert="/ca", client_cert="/cert", client_key="/key")
-    moved = transport._redirected(sending("https://r.example/v2/", own), target)
+    moved = redirects.redirected(sending("https://r.example/v2/", own), target)
     assert moved.headers == {"Accept": "a"}
     assert moved.tls == Tls(verify=True, ca_cert="/ca")
 
 
 def test_a_token_server_elsewhere_is_verified_whatever_holds_for_the_registry():
-    endpoint = Endpoint("r.example:5000", "app", tls=Tls(verify=False, client_cert="/cert"))
-    assert _tls_for("https://r.example/token", endpoint) == endpoint.tls
-    assert _tls_for("https://auth.example/token", endpoint) == Tls()
+    own = Tls(verify=False, client_cert="/cert")
+    assert tls_for("https://r.example/token", "https://r.example:5000", own) == own
+    assert tls_for("https://auth.example/token", "https://r.example:5000", own) == Tls()
 
 
 def test_nothing_is_sent_after_the_end_or_past_the_deadline():
