@@ -83,7 +83,7 @@ def events(done: Pass, before: status.Status) -> list[Object]:
 
 def _volumes(done: Pass, before: status.Status) -> list[Object]:
     """What no pass follows is told once, and again where it becomes more or less."""
-    told = [
+    told: list[Object] = [
         next((x for x in conditions or () if x["type"] == "ImageVolumeNotFollowed" and x["status"] == "True"), {})
         for conditions in ((done.status or {}).get("conditions"), before.get("conditions"))
     ]

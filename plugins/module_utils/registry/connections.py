@@ -154,7 +154,8 @@ def open_pool(base: str, tls: Tls, bundle: str | bool, connections: int, leave: 
     pool = adapter.get_connection_with_tls_context(probe, verify, proxies=proxies)
     adapter.cert_verify(pool, base, verify, None)
     if isinstance(pool, (_HttpPool, _HttpsPool)):
-        pool.ConnectionCls = type("Guarded", (pool.ConnectionCls,), {"guard": Guard(leave)})
+        guarded: t.Any = type("Guarded", (pool.ConnectionCls,), {"guard": Guard(leave)})
+        pool.ConnectionCls = guarded
     return pool, adapter.request_url(probe, proxies).startswith("http:")
 
 
