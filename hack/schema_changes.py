@@ -19,6 +19,9 @@ UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
 #: have no say in what is admitted or kept
 SILENT = ("description", "title", "example", "externalDocs")
 CHILDREN = ("properties", "items", "additionalProperties")
+#: patterns that gave way to one that admits more
+_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+WIDER = {f"^({_NAME}/)?{_NAME}$": f"^({_NAME}/)?{_NAME}(\\.{_NAME})*$"}
 SETS = ("enum", "required", "x-kubernetes-validations")
 
 
@@ -34,7 +37,8 @@ def breaks(old: Schema, new: Schema, path: str = "") -> list[str]:
     found = [*_sets(old, new, here), *_bounds(old, new, here), *_children(old, new, path)]
     known = {*LOWER, *UPPER, *SILENT, *CHILDREN, *SETS}
     for key in sorted({*old, *new} - known):
-        if old.get(key) != new.get(key):
+        is_wider = key == "pattern" and key in old and new.get(key) in (None, WIDER.get(old[key]))
+        if old.get(key) != new.get(key) and not is_wider:
             found.append(f"{here}: {key} was {old.get(key)!r} and is {new.get(key)!r}")
     return found
 

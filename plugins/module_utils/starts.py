@@ -76,7 +76,7 @@ def _owner(start: t.Mapping[str, t.Any]) -> Object:
 def conflict(start: t.Mapping[str, t.Any], starts: t.Iterable[Object], live: Object | None) -> str | None:
     """Why this Start may not have its Deployment, or None.
 
-    An older Start has the name, another controller has the Deployment, or it was there before us and nobody gave it to us.
+    An older Start has the name, another controller has the Deployment, or it was there before and nobody gave it to us.
     """
     name = deployment_name(start)
     if "uid" in start["metadata"]:

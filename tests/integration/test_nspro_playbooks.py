@@ -165,7 +165,7 @@ def _is_about(event: t.Any, team: Team) -> bool:
 def test_released_namespaces_stay_without_anything_of_ours(team):
     team.ask(managed=True, access=[{"role": "view", "users": ["bob"]}])
     team.run("nspro")
-    team.run("nspro", nspro_state="released")
+    team.run("nspro", nspro_state="released", nspro_all=True)
     meta = team.itself()["metadata"]
     assert set(meta["labels"]) == {"kubernetes.io/metadata.name"}
     assert not [key for key in meta.get("annotations", {}) if "kubesteward" in key]
@@ -197,7 +197,7 @@ def test_a_namespace_from_a_backup_stays_although_its_nspro_is_not_there(team):
     assert "it is a copy" in team.run("nspro").output
     left = team.itself()
     assert (left["status"]["phase"], left["metadata"]["annotations"]["kubesteward.io/claim"]) == ("Active", claim)
-    team.run("nspro", nspro_state="released")
+    team.run("nspro", nspro_state="released", nspro_all=True)
     assert "annotations" not in team.itself()["metadata"]
 
 

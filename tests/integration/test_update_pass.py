@@ -230,13 +230,17 @@ def test_a_roll_can_be_released_so_that_the_tag_is_back(running, audit):
     running.push("v2")
     running.run("update")
     running.settled()
-    running.run("update", update_state="released")
+    # what an empty variable would mean is no wish
+    refused = running.run("update", update_state="released", expect=2)
+    assert "update_all=true" in refused.output
+    assert running.get("start")["spec"]["image"] != running.image
+    running.run("update", update_state="released", update_all=True)
     start = running.get("start")
     assert start["spec"]["image"] == running.image
     assert "kubesteward.io/follow" not in start["metadata"].get("annotations", {})
     running.settled()
     mark = audit.mark()
-    running.run("update", update_state="released")
+    running.run("update", update_state="released", update_all=True)
     assert writes(audit.since(mark, namespace=running.namespace)) == []
 
 
