@@ -53,8 +53,7 @@ RESOURCES = {
     (INSTALL_GROUP, "Start"): "starts",
     (INSTALL_GROUP, "Update"): "updates",
 }
-FIELD_MANAGER = "kubesteward"
-USER_AGENT = "kubesteward/1.0.0"
+FIELD_MANAGER, USER_AGENT = "kubesteward", "kubesteward/1.0.0"
 #: seconds to connect and to read, per request
 TIMEOUT = (5, 30)
 PAGE = 500
@@ -222,7 +221,7 @@ class Cluster:
         conditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
         body: dict[str, t.Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
         if dry_run:
-            # where a deletion has a body, the API server does not look at the query: it would be a real one
+            # with a body the API server does not look at the query: it would be a real deletion
             body["dryRun"] = ["All"]
         try:
             self._write("delete", _path(target), f"delete {target}", dry_run, {"body": body})

@@ -190,6 +190,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import (
+    entries,
     forecast,
     forms,
     nspros,
@@ -298,8 +299,8 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, detai
     claim = params["claim"]
     claimant = claims.holder(f"{claim['namespace']}/{claim['name']}") if claim else requests.PLAYBOOK
     common = {key: params[key] for key in _OF_ONE if params[key] is not None}
-    entries = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
-    wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in entries])
+    given = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
+    wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in given])
 
     def one(entry: Object) -> Result:
         return _one(entry, claimant, params, cluster, options)
@@ -311,6 +312,7 @@ def _options(
     params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, details: bool, now: str
 ) -> provision.Options:
     known, reserved = sizes.read(params["sizes"]), (*claims.RESERVED, *params["reserved"])
+    forms.check_roles(params["allowed_roles"])
     return provision.Options(
         known,
         reserved,
@@ -321,18 +323,18 @@ def _options(
         now,
         rivals.Rivals(cluster, params["allowed_roles"], known, reserved),
         forecast.Webhooks(cluster).homes,
-        waiting.Patience(params["wait_timeout"] if params["wait"] and not check_mode else 0),
+        waiting.Patience(params["wait_timeout"] if params["wait"] and not check_mode else None),
     )
 
 
-def _distinct(entries: list[Object]) -> list[Object]:
+def _distinct(given: list[Object]) -> list[Object]:
     seen: set[str] = set()
-    for entry in entries:
+    for entry in given:
         name = str(entry.get("name"))
         if name in seen:
             raise StewardError(f"namespaces has {name} twice; two requests for one namespace undo each other")
         seen.add(name)
-    return entries
+    return given
 
 
 @functools.cache
@@ -341,44 +343,16 @@ def _of_one() -> ArgumentSpecValidator:
     return ArgumentSpecValidator({option: spec[option] for option in ("name", *_OF_ONE)})
 
 
-def _check_shape(where: str, value: t.Any, spec: Object) -> None:
-    """Refuse what Ansible's own check breaks off at: no map where there are options, or keys that are no texts."""
-    known = spec.get("options")
-    if not known or value is None:
-        return
-    for item in value if isinstance(value, list) else [value]:
-        # a text may still be read as a map
-        if not isinstance(item, (dict, str)) or not all(isinstance(key, str) for key in item):
-            raise StewardError(f"{where}: {item!r} is no map of {', '.join(sorted(known))}")
-        for key, below in item.items() if isinstance(item, dict) else ():
-            _check_shape(f"{where}.{key}", below, known.get(key) or {})
-
-
-def _checked(entry: Object) -> Object:
-    """One of many namespaces, with the types that its options have; Ansible itself knows it only as a dictionary.
-
-    :raises StewardError: an option is of another type
-    """
-    for option, value in entry.items():
-        _check_shape(option, value, _of_one().argument_spec[option])
-    found = _of_one().validate(entry)
-    if found.error_messages:
-        raise StewardError("; ".join(found.error_messages))
-    return {key: value for key, value in found.validated_parameters.items() if value is not None}
-
-
 def _one(
     entry: Object, claimant: str, params: t.Mapping[str, t.Any], cluster: Cluster, options: provision.Options
 ) -> Result:
     name = str(entry.get("name") or "")
     try:
-        unknown = set(entry) - {"name", *_OF_ONE}
-        if unknown:
-            raise StewardError(f"{sorted(unknown)[0]} is no option of one namespace; {', '.join(_OF_ONE)} are")
+        found = entries.checked(entry, _of_one())
         if params["state"] != "present":
             farewell = nspros.RELEASED if params["state"] == "released" else provision.Farewell()
-            return provision.let_go(cluster, requests.name_of(entry), claimant, farewell, options)
-        request = requests.read(_checked(entry), claimant, params["allowed_roles"], options.sizes)
+            return provision.let_go(cluster, requests.name_of(found), claimant, farewell, options)
+        request = requests.read(found, claimant, params["allowed_roles"], options.sizes)
     except StewardError as exc:
         return refused(name, exc)
     return provision.provide(cluster, request, options)

@@ -222,6 +222,19 @@ def test_nothing_asked_for_is_an_error_that_says_what_to_give(team):
     assert all(name in done.output for name in ("nspro_namespace", "nspro_name", "nspro_size"))
 
 
+@pytest.mark.parametrize("state", ["absent", "released"])
+def test_a_name_that_is_empty_by_mistake_lets_go_of_nobodys_namespace(team, state):
+    team.ask()
+    team.run("nspro")
+    for word in ({}, {"nspro_all": "false"}, {"nspro_name": ""}):
+        refused = team.run("nspro", nspro_state=state, **word, expect=2)
+        assert "nspro_all=true" in refused.output
+    assert team.itself()["status"]["phase"] == "Active"
+    assert team.hard()["limits.cpu"] == "100m"
+    missing = team.run("nspro", nspro_namespace="no-such-namespace", expect=2)
+    assert "There is no namespace no-such-namespace in this cluster" in missing.output
+
+
 def test_another_cluster_role_is_refused_by_us_and_by_the_api_server(team):
     team.ask(access=[{"role": "cluster-admin", "users": ["mallory"]}])
     team.run("nspro")

@@ -59,6 +59,18 @@ def is_value(text: str) -> bool:
     return not text or bool(re.fullmatch(_QUALIFIED, text))
 
 
+def check_roles(names: t.Iterable[str]) -> None:
+    """Names of ClusterRoles, which become part of the names of RoleBindings.
+
+    :raises StewardError: one could be part of no name
+    """
+    for name in names:
+        if not re.fullmatch(r"[-A-Za-z0-9._:]+", name):
+            raise StewardError(
+                f"allowed_roles: {name!r} is no name of a ClusterRole: letters, digits, -, _, . and : are"
+            )
+
+
 def check_quota(resource: str, amount: t.Any, where: str) -> None:
     """A line of a ResourceQuota.
 

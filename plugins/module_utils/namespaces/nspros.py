@@ -80,6 +80,8 @@ def run(cluster: Cluster, wanted: Wanted, options: Options) -> Told:
 
 
 def _require_a_wish(wanted: Wanted) -> None:
+    if not wanted.namespace.strip():
+        raise StewardError("The namespace of the Nspros is empty; set nspro_namespace (in the module nspros.namespace)")
     if wanted.state == "present" or wanted.name or wanted.everyone:
         return
     what = "let go, with all that is in it where its claim says so" if wanted.state == "absent" else "released"

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
@@ -23,7 +22,6 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desire
     NODES,
     NODES_OF_OPENSHIFT,
     OURS,
-    SOURCE,
     Desired,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
@@ -355,9 +353,8 @@ def _only_if_identical(request: Request, found: Plan) -> None:
         for field in marks.FIELDS
         for key in _changed_keys(operation, field)
     ]
-    others = [
-        f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
-    ]
+    inside = [item for item in found.operations if item.kind != "Namespace"]
+    others = [f"{item.kind} {item.name}" for item in inside if not _only_marks(item)]
     if marked or others:
         what = ", ".join([*others, *marked])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
@@ -400,16 +397,3 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
 def _unmarked(there: t.Mapping[str, t.Any]) -> Object:
     labels = _without(there["metadata"]["labels"], MANAGED_BY)
     return {**there, "metadata": {**there["metadata"], "labels": labels}}
-
-
-def as_text(value: t.Mapping[str, t.Any] | None) -> str:
-    """An object for a diff: without what the API server keeps for itself, and without a Secret's content."""
-    if value is None:
-        return ""
-    meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
-    # tools keep the whole object there, a Secret's content with it
-    meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
-    if value.get("kind") == "Secret" and "annotations" in meta:
-        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key == SOURCE}
-    body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
-    return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import plan
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import marks
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import SOURCE
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Operation
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
 
@@ -57,11 +59,24 @@ def _change(namespace: str, operation: Operation) -> dict[str, str]:
     header = f"{operation.kind}/{operation.name}"
     if operation.kind != "Namespace":
         header = f"{namespace} {header}"
-    texts = {"before": plan.as_text(operation.before), "after": plan.as_text(operation.after)}
+    texts = {"before": as_text(operation.before), "after": as_text(operation.after)}
     if operation.kind == "ServiceAccount":
         entries = next(x["value"] for x in operation.operations if x["op"] in ("add", "replace"))
         texts = {"before": "", "after": "".join(f"imagePullSecrets: {entry['name']}\n" for entry in entries)}
     return {"before_header": header, "after_header": header, **texts}
+
+
+def as_text(value: t.Mapping[str, t.Any] | None) -> str:
+    """An object for a diff: without what the API server keeps for itself, and without a Secret's content."""
+    if value is None:
+        return ""
+    meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
+    # tools keep the whole object there, a Secret's content with it
+    meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    if value.get("kind") == "Secret" and "annotations" in meta:
+        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key == SOURCE}
+    body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
+    return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"
 
 
 def aggregated(errors: t.Sequence[str]) -> str:

@@ -105,6 +105,11 @@ class Request:
         names = [name for name, value in given.items() if value]
         if names and not network.restrict_egress:
             found.append(f"network_policy: {', '.join(names)}: no effect without restrict_egress: true; all is reached")
+        everywhere = [block["cidr"] for block in network.blocks if block["cidr"].endswith("/0") and not block["ports"]]
+        if everywhere and network.restrict_egress:
+            found.append(
+                f"network_policy: to_cidrs: {', '.join(everywhere)}: all is reached, whatever restrict_egress says"
+            )
         return found
 
     @property

@@ -17,11 +17,11 @@ PAUSE = 2.0
 class Patience:
     """The time that one call has for all of its namespaces together.
 
-    :param seconds: how long to wait; 0 does not wait at all
+    :param seconds: how long to wait; None does not wait at all
     """
 
-    def __init__(self, seconds: float = 0) -> None:
-        self._seconds, self._until = seconds, time.monotonic() + seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds, self._until = seconds, time.monotonic() + (seconds or 0)
 
     def until_done(self, look: t.Callable[[], Result]) -> Result:
         """Look again until nothing is to be waited for, or the time is over, which is an error.
@@ -29,7 +29,7 @@ class Patience:
         :param look: one attempt, writes included
         """
         result = look()
-        while self._seconds and not result.error and is_under_way(result):
+        while self._seconds is not None and not result.error and is_under_way(result):
             left = self._until - time.monotonic()
             if left <= 0:
                 result.error = f"Namespace {result.name}: {result.msg} (still so after {self._seconds:g} s)"

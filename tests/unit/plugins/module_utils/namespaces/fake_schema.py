@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 #: maps that have one owner as a whole; lists have one too
 _ATOMIC = ("podSelector", "roleRef")
 _AMOUNTS = ("hard", "default", "defaultRequest", "max", "min")
-_FORM = re.compile(r"([0-9.]+)(?:([num]|[kKMGTPE]i?)|[eE]([+-]?[0-9]+))?$")
+_FORM = re.compile(r"\+?([0-9.]+)(?:([num]|[kKMGTPE]i?)|[eE]([+-]?[0-9]+))?$")
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import report
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces import builders
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.builders import HOME
@@ -138,8 +139,6 @@ def test_where_it_may_not_be_looked_at_what_goes_is_said_to_be_unknown():
 @pytest.mark.parametrize("state", ["absent", "released"])
 def test_nobodys_nspros_are_let_go_because_a_name_is_empty(state):
     """See also the role: a variable that is not set is an empty text."""
-    from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-
     api = builders.cluster(builders.nspro(), builders.nspro("team-b"))
     builders.settled(api)
     before = api.dump()
@@ -180,3 +179,12 @@ def test_namespaces_of_nspros_whose_own_namespace_is_gone_are_looked_after_witho
     api.finish(HOME)
     told = builders.provision(api, nspros={"namespace": HOME})
     assert (builders.only(told).state, told.errors) == ("released", [])
+
+
+@pytest.mark.parametrize("namespace", ["", " "])
+@pytest.mark.parametrize("state", ["present", "absent", "released"])
+def test_an_empty_namespace_is_not_the_whole_cluster(namespace, state):
+    api = builders.cluster(builders.nspro())
+    with pytest.raises(StewardError, match="The namespace of the Nspros is empty; set nspro_namespace"):
+        builders.provision(api, state=state, nspros={"namespace": namespace, "all": True})
+    assert api.requests == []

@@ -288,3 +288,41 @@ def test_of_two_words_for_the_requests_the_smaller_amount_counts():
     api = builders.cluster()
     builders.provision(api, name="team-a", size="small", quota={"cpu": "40m", "requests.cpu": "80m"})
     assert container(api)["defaultRequest"]["cpu"] == "20m"
+
+
+@pytest.mark.parametrize("role", ["team/admin", "a%b", "", "a b", "\u00fc"])
+def test_a_role_that_no_binding_could_be_named_after_is_refused_before_anything_is_written(role):
+    api = builders.cluster()
+    access = [{"role": role or "edit", "users": ["x"]}]
+    with pytest.raises(StewardError, match=r"allowed_roles: .* is no name of a ClusterRole"):
+        builders.provision(api, name="team-a", size="small", access=access, allowed_roles=["edit", role])
+    assert api.requests == []
+    told = builders.provision(
+        api, name="team-a", size="small", access=[{"role": "system:x_1", "users": ["y"]}], allowed_roles=["system:x_1"]
+    )
+    assert builders.only(told).state == "ready"
+
+
+@pytest.mark.parametrize(
+    "amount", [0.5, 1, "+1", ".5", "1.", "1e3", "1E3", "1E-3", "1E", "00.10", "1e-10", 10**18, "9223372036854775807"]
+)
+def test_every_spelling_of_an_amount_comes_to_rest(amount):
+    api = builders.cluster()
+    options = {"name": "team-a", "size": "small", "quota": {"limits.cpu": amount, "requests.memory": amount}}
+    assert builders.only(builders.provision(api, **options)).state == "ready"
+    builders.provision(api, **options)
+    assert api.writes == []
+
+
+@pytest.mark.parametrize("name", ["x" * 63, "0", "a-b", "1-2-3"])
+def test_the_longest_name_has_objects_of_its_name(name):
+    api = builders.cluster()
+    assert builders.only(builders.provision(api, name=name, size="small")).state == "ready"
+
+
+@pytest.mark.parametrize("name", ["team-a\n", "team-a ", " ", "", None, "a.b", "x" * 64, "-a", "\u00e9quipe", "../a"])
+@pytest.mark.parametrize("state", ["present", "absent", "released"])
+def test_a_name_that_is_none_is_never_asked_about(name, state):
+    api = builders.cluster()
+    told = builders.provision(api, namespaces=[{"name": name}], size="small", state=state)
+    assert (builders.only(told).state, api.requests) == ("invalid", [])

@@ -333,3 +333,19 @@ def test_the_nodes_of_a_size_that_is_held_stay_as_they_are():
     assert builders.only(builders.one_pass(api, sizes=known)).state == "held"
     assert api.objects[("Namespace", None, "team-a")]["metadata"]["annotations"][NODES] == "pool=large"
     assert builders.writes(api) == []
+
+
+@pytest.mark.parametrize(
+    ("block", "warns"),
+    [
+        ({"cidr": "0.0.0.0/0"}, True),
+        ({"cidr": "::/0"}, True),
+        ({"cidr": "0.0.0.0/0", "ports": [{"port": 443}]}, False),
+        ({"cidr": "0.0.0.0/1"}, False),
+    ],
+)
+def test_a_block_of_everything_undoes_the_restriction_and_a_warning_says_so(block, warns):
+    api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": True, "toCIDRs": [block]}))
+    found = builders.only(builders.one_pass(api)).warnings
+    told = f"network_policy: to_cidrs: {block['cidr']}: all is reached, whatever restrict_egress says"
+    assert found == ([told] if warns else [])

@@ -18,7 +18,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namesp
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.fake_api import refused
 
 NAMESPACE = ("Namespace", None, "team-a")
-CRD = ("CustomResourceDefinition", None, nspros.CRD)
 
 
 def provided(*more, **spec):
@@ -171,15 +170,10 @@ def test_check_mode_lets_go_of_nothing():
 
 
 def goes(api, what):
-    """The definition or the Nspros' own namespace begins to go, or is gone."""
-    if what.startswith("definition"):
-        api.objects[CRD]["metadata"]["deletionTimestamp"] = builders.NOW
-        if what.endswith("gone"):
-            api.remove(*CRD)
-    else:
-        api.remove("Namespace", None, HOME)
-        if what.endswith("gone"):
-            api.finish(HOME)
+    """The Nspros' own namespace begins to go, or is gone."""
+    api.remove("Namespace", None, HOME)
+    if what.endswith("gone"):
+        api.finish(HOME)
 
 
 @pytest.mark.parametrize("what", ["namespace", "namespace gone"])
@@ -200,35 +194,6 @@ def test_so_it_is_where_its_finalizer_waits_for_us():
     api.objects[("Nspro", HOME, "team-a")]["metadata"]["deletionTimestamp"] = builders.NOW
     assert builders.only(builders.one_pass(api, name="team-a", state="absent")).state == "released"
     assert exists(api)
-
-
-@pytest.mark.parametrize("what", ["definition", "definition gone"])
-@pytest.mark.parametrize("way", ["its finalizer", "the command line"])
-@pytest.mark.parametrize("deletion", ["Delete", "Keep"])
-def test_where_the_definition_goes_claim_and_guards_stay_and_are_known_again_on_return(what, way, deletion):
-    api = provided(deletion=deletion)
-    definition = copy.deepcopy(api.objects[CRD])
-    nspro = api.objects[("Nspro", HOME, "team-a")]
-    nspro["metadata"]["deletionTimestamp"] = builders.NOW
-    if way == "its finalizer":
-        goes(api, what)
-        result = builders.only(builders.one_pass(api, name="team-a", state="absent"))
-    else:
-        api.remove("Nspro", HOME, "team-a")
-        goes(api, what)
-        result = builders.only(builders.one_pass(api))
-    assert (result.state, result.reason, result.error, builders.writes(api)) == ("pending", "in_doubt", "", [])
-    assert f"CustomResourceDefinition {nspros.CRD} is" in result.msg
-    assert "nspro_namespace=ops -e nspro_state=released -e nspro_all=true" in result.msg
-    api.objects.pop(("Nspro", HOME, "team-a"), None)
-    api.put(definition)
-    # back, but for the Nspros: they may be still to come
-    api.objects[CRD]["metadata"]["creationTimestamp"] = builders.LATER
-    api.objects[NAMESPACE]["metadata"]["creationTimestamp"] = builders.NOW
-    assert builders.only(builders.one_pass(api)).reason == "in_doubt"
-    api.put(builders.nspro(deletion=deletion), uid="another")
-    told = builders.one_pass(api)
-    assert (builders.only(told).state, builders.writes(api)) == ("ready", [])
 
 
 def test_a_namespace_of_nspros_that_goes_during_the_pass_keeps_what_theirs_made():

@@ -177,3 +177,14 @@ def test_states_fail_the_run_where_somebody_says_so(fail_on, fails):
     assert all(text.startswith("Namespace ") for text in found)
     # and each is named all the same
     assert any("size 'smal' is not known; there are large, medium, small" in x for x in report.problems(told.results))
+
+
+def test_no_time_at_all_is_over_at_once(clock):
+    api = builders.cluster()
+    builders.provision(api, name="team-a", size="small")
+    api.remove(*NAMESPACE)
+    seen = clock()
+    result = builders.only(builders.provision(api, name="team-a", size="small", wait=True, wait_timeout=0))
+    assert (result.error.endswith("(still so after 0 s)"), seen.naps) == (True, 0)
+    api.finish("team-a")
+    assert builders.only(builders.provision(api, name="team-a", size="small", wait=True, wait_timeout=0)).error == ""
