@@ -94,12 +94,17 @@ def _untaken(start: t.Mapping[str, t.Any], live: Object) -> str | None:
     """Why a Deployment that no controller has is not taken: it would change at once, and go with the Start."""
     name, meta = live["metadata"]["name"], start["metadata"]
     ours = meta.get("name") or "playbook"
+    owners = live["metadata"].get("ownerReferences") or ()
+    if any(owner.get("uid") == meta.get("uid") for owner in owners):
+        # an operator that is not ours marks what it makes for a Start so, without saying that it controls it
+        return None
     if (live["metadata"].get("annotations") or {}).get(ADOPT) == ours or (not meta.get("name") and _is_applied(live)):
         return None
+    whose = ", ".join(f"{owner.get('kind')} {owner.get('name')}" for owner in owners) or "nobody"
     goes = ", and goes with it later" if meta.get("name") else ""
     where = f" -n {live['metadata']['namespace']}" if live["metadata"].get("namespace") else ""
     return (
-        f"Deployment {name} is there already and belongs to nobody; it is left alone. Use another"
+        f"Deployment {name} is there already and belongs to {whose}; it is left alone. Use another"
         f" {'spec.name' if meta.get('name') else 'start_name'}, or, where it may be changed to what is wanted{goes}:"
         f" kubectl annotate deployment {name}{where} {ADOPT}={ours}"
     )

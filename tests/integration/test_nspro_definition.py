@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The CRD of Nspros goes and comes back: no team loses anything by it.
 
-The whole cluster is without it meanwhile, so nothing else may run there: `make test-long` runs one test after the other.
+The whole cluster is without it meanwhile, so nothing else may run there: `make test-long` runs one after the other.
 """
 
 from __future__ import annotations

@@ -112,6 +112,17 @@ def test_its_own_deployment_is_no_conflict():
     assert starts.conflict(resource, [resource], own) is None
 
 
+def test_a_deployment_that_another_operator_made_for_the_start_is_its_own():
+    resource = start()
+    marked = [{"kind": "Start", "name": "start-sample", "uid": resource["metadata"]["uid"]}]
+    assert starts.conflict(resource, [resource], workload(ownerReferences=marked)) is None
+    other = starts.conflict(resource, [resource], workload(ownerReferences=[{"kind": "Team", "name": "t", "uid": "u"}]))
+    assert "is there already and belongs to Team t; it is left alone" in other
+    # one without a Start has no identity that an owner could be
+    plain = starts.conflict({"metadata": {}, "spec": resource["spec"]}, [], workload(ownerReferences=marked))
+    assert "belongs to Start start-sample" in plain
+
+
 PATCHED = {"manager": "kubesteward", "operation": "Update"}
 APPLIED = {"manager": "kubesteward", "operation": "Apply"}
 OF_STATUS = {**APPLIED, "subresource": "status"}
@@ -124,11 +135,10 @@ OF_STATUS = {**APPLIED, "subresource": "status"}
         {"annotations": {"kubesteward.io/adopt": "another-start"}},
         {"annotations": {"kubesteward.io/adopt": ""}},
         {"labels": {"kubesteward.io/adopt": "start-sample"}},
-        {"ownerReferences": [{"kind": "Team", "name": "t", "uid": "u"}]},
         # a run without a Start has made it: it is no Start's for that
         {"managedFields": [APPLIED]},
     ],
-    ids=["bare", "another start", "empty", "label", "an owner that controls nothing", "of a playbook"],
+    ids=["bare", "another start", "empty", "label", "of a playbook"],
 )
 def test_a_deployment_that_nobody_gave_to_the_start_is_left_alone_and_named(metadata):
     resource = start()
