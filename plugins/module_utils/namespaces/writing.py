@@ -35,7 +35,9 @@ def carry_out_all(cluster: Cluster, operations: t.Sequence[Operation], result: R
     """
     failed: list[Operation] = []
     errors = []
-    result.unasked = list(_not_to_be_asked(operations)) if dry_run else []
+    if dry_run:
+        # nothing of an attempt before this one was done
+        result.done, result.unasked = [], list(_not_to_be_asked(operations))
     for operation in operations:
         if _relies_on(operation, failed):
             continue

@@ -188,3 +188,17 @@ def test_an_empty_namespace_is_not_the_whole_cluster(namespace, state):
     with pytest.raises(StewardError, match="The namespace of the Nspros is empty; set nspro_namespace"):
         builders.provision(api, state=state, nspros={"namespace": namespace, "all": True})
     assert api.requests == []
+
+
+def test_what_is_planned_anew_is_predicted_once():
+    api = there()
+    refusals = [refused(409, "somebody was faster")]
+
+    def hook(verb, target):
+        if (verb, target.kind) == ("apply", "NetworkPolicy") and refusals:
+            raise refusals.pop()
+
+    api.before = hook
+    done = [(x.action, x.kind) for x in builders.only(builders.one_pass(api, check_mode=True)).done]
+    assert len(done) == len(set(done)) == 4
+    assert refusals == []
