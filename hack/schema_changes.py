@@ -21,6 +21,9 @@ SILENT = ("description", "title", "example", "externalDocs")
 CHILDREN = ("properties", "items", "additionalProperties")
 #: rule -> the one that it took the place of, and follows from
 FOLLOWS_FROM = {"!(has(self.name) && has(self.selector))": "has(self.name) != has(self.selector)"}
+#: patterns that gave way to one that admits more
+_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+WIDER = {f"^({_NAME}/)?{_NAME}$": f"^({_NAME}/)?{_NAME}(\\.{_NAME})*$"}
 SETS = ("enum", "required", "x-kubernetes-validations")
 
 
@@ -36,7 +39,8 @@ def breaks(old: Schema, new: Schema, path: str = "") -> list[str]:
     found = [*_sets(old, new, here), *_bounds(old, new, here), *_children(old, new, path)]
     known = {*LOWER, *UPPER, *SILENT, *CHILDREN, *SETS}
     for key in sorted({*old, *new} - known):
-        if old.get(key) != new.get(key):
+        is_wider = key == "pattern" and key in old and new.get(key) in (None, WIDER.get(old[key]))
+        if old.get(key) != new.get(key) and not is_wider:
             found.append(f"{here}: {key} was {old.get(key)!r} and is {new.get(key)!r}")
     return found
 

@@ -165,7 +165,7 @@ def release_namespaces(found: Found, dry_run: bool) -> list[str]:
     """Let every Namespace of Nspros go, without deleting any; what went wrong."""
     problems = []
     for home in found.homes:
-        problem = play("nspro", {"nspro_namespace": home, "nspro_state": "released"}, dry_run)
+        problem = play("nspro", {"nspro_namespace": home, "nspro_state": "released", "nspro_all": True}, dry_run)
         problems += [problem] if problem else []
         if not problem:
             say(f"{home}: the Namespaces of its Nspros {'would stay' if dry_run else 'stay'}, without anything of ours")

@@ -101,12 +101,38 @@ options:
             choices: [TCP, UDP, SCTP]
             default: TCP
       restrict_egress:
-        description: Pods reach only DNS, their own namespace and O(network_policy.to_namespaces).
+        description:
+          - Pods reach only DNS, their own namespace, O(network_policy.to_namespaces) and O(network_policy.to_cidrs).
         type: bool
       to_namespaces:
         description: Labels of further namespaces that Pods may reach, one map per rule.
         type: list
         elements: dict
+      to_cidrs:
+        description:
+          - Blocks of addresses that Pods may reach where egress is restricted.
+          - This is for what is in no Pod network, such as the API server or a database.
+        type: list
+        elements: dict
+        suboptions:
+          cidr:
+            description: The block, V(10.1.0.0/16) or V(192.0.2.7/32) for example.
+            type: str
+            required: true
+          ports:
+            description: Ports that are reached there. Without them all are.
+            type: list
+            elements: dict
+            suboptions:
+              port:
+                description: Number of the port.
+                type: int
+                required: true
+              protocol:
+                description: Its protocol.
+                type: str
+                choices: [TCP, UDP, SCTP]
+                default: TCP
       dns:
         description: DNS stays reachable where egress is restricted.
         type: bool

@@ -124,7 +124,8 @@ class _Applier:
         if not starts.differs(live, planned):
             return "unchanged", live
         self._changed(f"Deployment/{wanted['metadata']['name']}", live["spec"] if live else None, planned["spec"])
-        return "applied", planned if self.check_mode else self.cluster.apply(wanted)
+        # what somebody made since is not taken from them
+        return "applied", planned if self.check_mode else self.cluster.apply(wanted, force=live is not None)
 
     def _tell(self, start: Object, told: Object) -> None:
         meta, before = start["metadata"], start.get("status") or {}

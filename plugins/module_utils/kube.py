@@ -29,6 +29,7 @@ RESOURCES = {
     ("v1", "LimitRange"): "limitranges",
     ("v1", "Namespace"): "namespaces",
     ("v1", "Node"): "nodes",
+    ("v1", "PersistentVolumeClaim"): "persistentvolumeclaims",
     ("v1", "Pod"): "pods",
     ("v1", "ResourceQuota"): "resourcequotas",
     ("v1", "Secret"): "secrets",
@@ -195,23 +196,26 @@ class Cluster:
         path = _path(target) + (f"/{subresource}" if subresource else "")
         return self._write("patch", path, f"apply {target}", dry_run, query)
 
-    def create(self, obj: dict[str, t.Any]) -> dict[str, t.Any]:
+    def create(self, obj: dict[str, t.Any], dry_run: bool = False) -> dict[str, t.Any]:
         """Create an object; its metadata may carry `generateName`."""
         target = Reference(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), "")
         query = {"field_manager": FIELD_MANAGER, "body": obj}
         named = dataclasses.replace(target, name=obj["metadata"].get("name") or "")
-        return self._write("post", _path(target), f"create {named}", False, query)
+        return self._write("post", _path(target), f"create {named}", dry_run, query)
 
-    def delete(self, target: Reference, uid: str, version: str | None = None) -> None:
+    def delete(self, target: Reference, uid: str, version: str | None = None, dry_run: bool = False) -> None:
         """Delete just the object of that uid; one that is gone already, or is another by now, is no error.
 
         :param version: the resourceVersion that it must still have
         :raises ApiError: `changed_meanwhile` where it has another version
         """
         conditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        body: dict[str, t.Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        if dry_run:
+            # with a body the API server does not look at the query: it would be a real deletion
+            body["dryRun"] = ["All"]
         try:
-            self._write("delete", _path(target), f"delete {target}", False, {"body": body})
+            self._write("delete", _path(target), f"delete {target}", dry_run, {"body": body})
         except ApiError as exc:
             if exc.status != 404 and (exc.status != 409 or version):
                 raise

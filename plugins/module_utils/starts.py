@@ -11,11 +11,13 @@ from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import seniority
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import controller_of
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import deployment_name
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER, INSTALL_GROUP
 
 Object = dict[str, t.Any]
 
 MIN_READY_SECONDS = 5
+#: the word of whoever has a Deployment, annotated on it: the name of the Start that may have it, or `playbook`
+ADOPT = "kubesteward.io/adopt"
 
 
 def desired(start: t.Mapping[str, t.Any], namespace: str) -> Object:
@@ -72,7 +74,10 @@ def _owner(start: t.Mapping[str, t.Any]) -> Object:
 
 
 def conflict(start: t.Mapping[str, t.Any], starts: t.Iterable[Object], live: Object | None) -> str | None:
-    """Why this Start may not have its Deployment: an older Start of the same name, or another controller. Else None."""
+    """Why this Start may not have its Deployment, or None.
+
+    An older Start has the name, another controller has the Deployment, or it was there before and nobody gave it to us.
+    """
     name = deployment_name(start)
     if "uid" in start["metadata"]:
         holders = sorted((other for other in starts if deployment_name(other) == name), key=seniority)
@@ -82,7 +87,35 @@ def conflict(start: t.Mapping[str, t.Any], starts: t.Iterable[Object], live: Obj
     owner = controller_of(live) if live else None
     if owner and owner["uid"] != start["metadata"].get("uid"):
         return f"Deployment {name} belongs to {owner['kind']} {owner['name']}; it is left alone"
-    return None
+    return _untaken(start, live) if live and not owner else None
+
+
+def _untaken(start: t.Mapping[str, t.Any], live: Object) -> str | None:
+    """Why a Deployment that no controller has is not taken: it would change at once, and go with the Start."""
+    name, meta = live["metadata"]["name"], start["metadata"]
+    ours = meta.get("name") or "playbook"
+    owners = live["metadata"].get("ownerReferences") or ()
+    if any(owner.get("uid") == meta.get("uid") for owner in owners):
+        # an operator that is not ours marks what it makes for a Start so, without saying that it controls it
+        return None
+    if (live["metadata"].get("annotations") or {}).get(ADOPT) == ours or (not meta.get("name") and _is_applied(live)):
+        return None
+    whose = ", ".join(f"{owner.get('kind')} {owner.get('name')}" for owner in owners) or "nobody"
+    goes = ", and goes with it later" if meta.get("name") else ""
+    where = f" -n {live['metadata']['namespace']}" if live["metadata"].get("namespace") else ""
+    return (
+        f"Deployment {name} is there already and belongs to {whose}; it is left alone. Use another"
+        f" {'spec.name' if meta.get('name') else 'start_name'}, or, where it may be changed to what is wanted{goes}:"
+        f" kubectl annotate deployment {name}{where} {ADOPT}={ours}"
+    )
+
+
+def _is_applied(live: Object) -> bool:
+    """True for what an earlier run without a Start has made: only an apply of ours leaves our name so."""
+    return any(
+        item.get("manager") == FIELD_MANAGER and item.get("operation") == "Apply" and not item.get("subresource")
+        for item in live["metadata"].get("managedFields") or ()
+    )
 
 
 def differs(live: Object | None, applied: Object) -> bool:

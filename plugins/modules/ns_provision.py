@@ -40,9 +40,13 @@ options:
           - Name of the one Nspro. Without it all of the namespace are, and namespaces whose Nspro is gone are let go.
         type: str
       must_exist:
-        description: Fail where there is no Nspro of that name.
+        description: Fail where there is no Nspro of that name, or no such namespace.
         type: bool
         default: true
+      all:
+        description: All of the namespace are meant, with O(state=absent) or O(state=released) and without a name.
+        type: bool
+        default: false
   state:
     description:
       - With V(present), namespaces are made and kept as they should be.
@@ -63,10 +67,27 @@ options:
         description: Name of the Nspro.
         type: str
         required: true
+  wait:
+    description:
+      - Wait until the namespaces are there or gone, where the cluster takes its time with that.
+      - One that is being deleted is made anew then.
+      - Not in check mode.
+    type: bool
+    default: false
+  wait_timeout:
+    description: Seconds to wait for all namespaces together. What is not done by then is an error.
+    type: int
+    default: 120
+  fail_on:
+    description: Fail, once everything is done, where a namespace has one of these states.
+    type: list
+    elements: str
+    choices: [pending, terminating, conflict, invalid, reserved, held]
+    default: []
   sizes:
     description:
       - The sizes by name, in place of V(small), V(medium) and V(large). Each has a C(quota), a map of resources and
-        quantities, and may have a C(limit_range).
+        quantities, and may have a C(limit_range) and a C(node_selector), labels of the nodes on which its Pods run.
     type: dict
   allowed_roles:
     description: ClusterRoles that may be given.
@@ -120,10 +141,11 @@ EXAMPLES = r"""
     nspros:
       namespace: ops
 
-- name: Let it go, with everything that is in it
+- name: Let it go, with everything that is in it, and wait until it is gone
   kubesteward.core.ns_provision:
     name: team-a
     state: absent
+    wait: true
 """
 
 RETURN = r"""
@@ -174,13 +196,18 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import (
+    entries,
     forecast,
+    forms,
     nspros,
     provision,
     report,
+    rivals,
     sizes,
+    waiting,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result, refused
 
 Object = dict[str, t.Any]
 
@@ -189,6 +216,8 @@ _OF_ONE = (
     *("size", "managed", "quota", "limit_range", "access", "pull_secrets", "network_policy"),
     *("pod_security", "labels", "annotations", "adoption", "deletion", "shrink"),
 )
+#: states that somebody may want to fail on
+_FAILURES = ("pending", "terminating", "conflict", "invalid", "reserved", "held")
 
 
 def argument_spec() -> Object:
@@ -197,16 +226,25 @@ def argument_spec() -> Object:
     flag, mapping = {"type": "bool"}, {"type": "dict"}
     port = {
         "port": {"type": "int", "required": True},
-        "protocol": {"choices": ["TCP", "UDP", "SCTP"], "default": "TCP"},
+        "protocol": {"choices": list(forms.PROTOCOLS), "default": "TCP"},
     }
+    ports = {"type": "list", "elements": "dict", "options": port}
     required = {"required": True}
     options = {
         "name": text,
         "namespaces": {"type": "list", "elements": "dict"},
         "nspros": {
             "type": "dict",
-            "options": {"namespace": required, "name": text, "must_exist": {"type": "bool", "default": True}},
+            "options": {
+                "namespace": required,
+                "name": text,
+                "must_exist": {"type": "bool", "default": True},
+                "all": {"type": "bool", "default": False},
+            },
         },
+        "wait": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "int", "default": 120},
+        "fail_on": {**names, "choices": list(_FAILURES), "default": []},
         "state": {"choices": ["present", "absent", "released"], "default": "present"},
         "size": text,
         "managed": flag,
@@ -231,9 +269,10 @@ def argument_spec() -> Object:
             "options": {
                 "same_namespace": flag,
                 "from_namespaces": {"type": "list", "elements": "dict"},
-                "ports": {"type": "list", "elements": "dict", "options": port},
+                "ports": ports,
                 "restrict_egress": flag,
                 "to_namespaces": {"type": "list", "elements": "dict"},
+                "to_cidrs": {"type": "list", "elements": "dict", "options": {"cidr": required, "ports": ports}},
                 "dns": flag,
             },
         },
@@ -259,41 +298,52 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, detai
     :param now: `2006-01-02T15:04:05Z`
     :raises StewardError: an option that makes no sense
     """
-    options = provision.Options(
-        sizes.read(params["sizes"]),
-        (*claims.RESERVED, *params["reserved"]),
-        params["openshift"],
-        check_mode,
-        details,
-        now,
-        forecast.Webhooks(cluster).homes,
-    )
+    options = _options(params, cluster, check_mode, details, now)
     if params["nspros"]:
         given = params["nspros"]
         wanted = nspros.Wanted(
-            given["namespace"], given["name"] or "", given["must_exist"], params["state"], params["allowed_roles"]
+            given["namespace"], given["name"] or "", given["must_exist"], params["state"], given["all"]
         )
         return nspros.run(cluster, wanted, options)
     claim = params["claim"]
     claimant = claims.holder(f"{claim['namespace']}/{claim['name']}") if claim else requests.PLAYBOOK
     common = {key: params[key] for key in _OF_ONE if params[key] is not None}
-    entries = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
-    wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in entries])
+    given = params["namespaces"] if params["namespaces"] is not None else [{"name": params["name"]}]
+    wanted_ones = _distinct([{**common, **{k: v for k, v in entry.items() if v is not None}} for entry in given])
 
-    def one(entry: Object) -> provision.Result:
+    def one(entry: Object) -> Result:
         return _one(entry, claimant, params, cluster, options)
 
     return nspros.Told(run_concurrently(one, wanted_ones, provision.WORKERS))
 
 
-def _distinct(entries: list[Object]) -> list[Object]:
+def _options(
+    params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, details: bool, now: str
+) -> provision.Options:
+    known, reserved = sizes.read(params["sizes"]), (*claims.RESERVED, *params["reserved"])
+    forms.check_roles(params["allowed_roles"])
+    return provision.Options(
+        known,
+        reserved,
+        params["allowed_roles"],
+        params["openshift"],
+        check_mode,
+        details,
+        now,
+        rivals.Rivals(cluster, params["allowed_roles"], known, reserved),
+        forecast.Webhooks(cluster).homes,
+        waiting.Patience(params["wait_timeout"] if params["wait"] and not check_mode else None),
+    )
+
+
+def _distinct(given: list[Object]) -> list[Object]:
     seen: set[str] = set()
-    for entry in entries:
+    for entry in given:
         name = str(entry.get("name"))
         if name in seen:
             raise StewardError(f"namespaces has {name} twice; two requests for one namespace undo each other")
         seen.add(name)
-    return entries
+    return given
 
 
 @functools.cache
@@ -302,46 +352,18 @@ def _of_one() -> ArgumentSpecValidator:
     return ArgumentSpecValidator({option: spec[option] for option in ("name", *_OF_ONE)})
 
 
-def _check_shape(where: str, value: t.Any, spec: Object) -> None:
-    """Refuse what Ansible's own check breaks off at: no map where there are options, or keys that are no texts."""
-    known = spec.get("options")
-    if not known or value is None:
-        return
-    for item in value if isinstance(value, list) else [value]:
-        # a text may still be read as a map
-        if not isinstance(item, (dict, str)) or not all(isinstance(key, str) for key in item):
-            raise StewardError(f"{where}: {item!r} is no map of {', '.join(sorted(known))}")
-        for key, below in item.items() if isinstance(item, dict) else ():
-            _check_shape(f"{where}.{key}", below, known.get(key) or {})
-
-
-def _checked(entry: Object) -> Object:
-    """One of many namespaces, with the types that its options have; Ansible itself knows it only as a dictionary.
-
-    :raises StewardError: an option is of another type
-    """
-    for option, value in entry.items():
-        _check_shape(option, value, _of_one().argument_spec[option])
-    found = _of_one().validate(entry)
-    if found.error_messages:
-        raise StewardError("; ".join(found.error_messages))
-    return {key: value for key, value in found.validated_parameters.items() if value is not None}
-
-
 def _one(
     entry: Object, claimant: str, params: t.Mapping[str, t.Any], cluster: Cluster, options: provision.Options
-) -> provision.Result:
+) -> Result:
     name = str(entry.get("name") or "")
     try:
-        unknown = set(entry) - {"name", *_OF_ONE}
-        if unknown:
-            raise StewardError(f"{sorted(unknown)[0]} is no option of one namespace; {', '.join(_OF_ONE)} are")
+        found = entries.checked(entry, _of_one())
         if params["state"] != "present":
-            because = nspros.released if params["state"] == "released" else str
-            return provision.let_go(cluster, requests.name_of(entry), claimant, because, options)
-        request = requests.read(_checked(entry), claimant, params["allowed_roles"], options.sizes)
+            farewell = nspros.RELEASED if params["state"] == "released" else provision.Farewell()
+            return provision.let_go(cluster, requests.name_of(found), claimant, farewell, options)
+        request = requests.read(found, claimant, params["allowed_roles"], options.sizes)
     except StewardError as exc:
-        return provision.refused(name, exc)
+        return refused(name, exc)
     return provision.provide(cluster, request, options)
 
 
@@ -358,11 +380,10 @@ def main() -> None:
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     result = report.result(told.results, told.statuses, with_diff=module._diff)
-    for warning in [*report.problems(told.results), *told.warnings]:
+    for warning in [*report.problems(told.results, module.params["state"]), *told.warnings]:
         module.warn(warning)
-    errors = [*told.errors, *(item.error for item in told.results if item.error)]
-    if module.params["name"] is not None:
-        errors += [item.msg for item in told.results if item.state in ("conflict", "invalid", "reserved")]
+    is_single = module.params["name"] is not None
+    errors = [*told.errors, *report.failures(told.results, module.params["fail_on"], is_single)]
     if errors:
         module.fail_json(msg=report.aggregated(errors), **result)
     module.exit_json(**result)

@@ -14,6 +14,8 @@ description:
   - The Deployment is applied on the server's side with the field manager C(kubesteward), after a dry run of the same
     request has shown that it would change something. Fields that others manage survive.
   - Of two Starts with one C(spec.name) the older has the Deployment; the other is a conflict and changes nothing.
+  - A Deployment of that name that is there already and belongs to nobody is a conflict too, unless it is annotated
+    C(kubesteward.io/adopt=<name of the Start>), or C(kubesteward.io/adopt=playbook) for one without a Start.
 options:
   namespace:
     description: Namespace of the Starts and of their Deployments.

@@ -45,7 +45,7 @@ def refusals(told: Told) -> list[str]:
     """What the API server did not allow."""
     texts = [*told.errors, *told.warnings]
     for result in told.results:
-        texts += [result.error, *result.warnings]
+        texts += [result.msg, result.error, *result.warnings]
     return [text for text in texts if "forbidden" in text]
 
 
@@ -89,14 +89,14 @@ class Story:
         if self.admin.get("v1", "Namespace", None, self.name):
             self.until_default_account()
         yield self.run(nspros={"namespace": self.home, "name": self.name})
-        self.write(nssize="medium", access=ACCESS[:2], pullSecrets=secrets, deletion="Keep")
+        self.write(nssize="medium", access=ACCESS[:2], pullSecrets=secrets, deletion="Keep", quota={"pods": 5})
         yield self.run(nspros={"namespace": self.home, "name": self.name})
-        yield self.run(nspros={"namespace": self.home}, state="released")
+        yield self.run(nspros={"namespace": self.home, "all": True}, state="released")
         self.remove()
         self.name = f"{self.name}-b"
         self.write()
         yield self.run(nspros={"namespace": self.home})
-        yield self.run(nspros={"namespace": self.home}, state="absent")
+        yield self.run(nspros={"namespace": self.home, "all": True}, state="absent")
 
     def forecasts(self) -> t.Iterator[list[str]]:
         """The same for a change that hits somebody, in check mode."""
@@ -106,6 +106,7 @@ class Story:
         self._occupy()
         self.write(nssize="small", shrink="Apply", managed=True)
         yield self.run(check_mode=True, nspros={"namespace": self.home})
+        yield self.run(check_mode=True, nspros={"namespace": self.home, "name": self.name}, state="absent")
 
     def _occupy(self) -> None:
         limits = {"limits": {"cpu": "250m", "memory": "10Mi"}}

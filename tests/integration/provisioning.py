@@ -107,7 +107,7 @@ class Team:
 
     def provide(self, size: str = "small", **options: t.Any) -> Answer:
         """Ask for the team's namespace; the module does not fail for what it does not get."""
-        own = ("check", "started", "fails", "state", "claim", "allowed_roles")
+        own = ("check", "started", "fails", "state", "claim", "allowed_roles", "wait", "wait_timeout")
         around = {key: options.pop(key) for key in own if key in options}
         return self.run(namespaces=[{"name": self.name, "size": size, **options}], **around)
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from integration.accounts import connect
+from integration.nspro_story import Story
 from integration.provisioning import Ledger, Team
+from integration.workloads import until
 
 import testbed
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP
 from testbed.audit import AuditLog
 
 ACCESS = [{"role": "edit", "groups": ["shop"]}]
@@ -259,3 +263,57 @@ def test_a_manager_who_puts_it_back_a_third_time_is_named_and_left_alone(team, l
     assert "other-operator" in third.entry["msg"]
     assert ledger.writes() == []
     assert (team.hard()["limits.cpu"] if what == "cpu" else team.labels()["size"]) in ("64", "huge")
+
+
+@pytest.fixture
+def story(kubectl, crds, namespaces):
+    """Makes stories of Nspros that an administrator tells; their namespaces are removed again."""
+    made: list[Story] = []
+
+    def tell(name: str = "") -> Story:
+        admin = connect(testbed.connect().kubeconfig)
+        made.append(Story(admin, admin, namespaces(), **({"name": name} if name else {})))
+        return made[-1]
+
+    yield tell
+    for item in made:
+        kubectl("delete", "namespace", item.name, "--ignore-not-found", "--wait=false")
+
+
+def one(found: Story, **options):
+    """One pass over one Nspro, and its result."""
+    assert found.run(nspros={"namespace": found.home, "name": found.name}, **options) == []
+    (result,) = found.told.results
+    return result
+
+
+def gone(found: Story) -> bool:
+    return found.admin.get("v1", "Namespace", None, found.name) is None
+
+
+def test_the_older_of_two_has_the_name_again_after_its_namespace_was_deleted_by_hand(story, kubectl):
+    old = story()
+    old.write()
+    assert one(old).state == "ready"
+    young = story(old.name)
+
+    def is_younger() -> bool:
+        kubectl("delete", "nspro", young.name, "-n", young.home, "--ignore-not-found")
+        young.write(access=[{"role": "admin", "users": ["mallory"]}])
+        items = [old.admin.get(NSPRO_GROUP, "Nspro", item.home, item.name) for item in (old, young)]
+        return items[0]["metadata"]["creationTimestamp"] < items[1]["metadata"]["creationTimestamp"]
+
+    assert until(is_younger, 30)
+    assert one(young).state == "conflict"
+    kubectl("delete", "namespace", old.name, "--timeout=90s")
+    # the younger one looks first, and more often
+    for _again in range(2):
+        waiting = one(young)
+        assert (waiting.state, waiting.done) == ("conflict", [])
+        assert f"Nspro {old.home}/{old.name} is older and has the name" in waiting.msg
+    assert gone(old)
+    assert (one(old).state, one(young).state) == ("ready", "conflict")
+    # without the older one it takes over
+    kubectl("delete", "nspro", old.name, "-n", old.home)
+    kubectl("delete", "namespace", old.name, "--timeout=90s")
+    assert one(young).state == "ready"

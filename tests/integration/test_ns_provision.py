@@ -226,3 +226,110 @@ def test_a_single_name_that_nobody_can_have_fails_and_one_of_many_does_not(team,
     states = {entry["name"]: entry["state"] for entry in among.result["namespaces"]}
     assert states == {name: "reserved" if name == "kube-system" else "invalid", team.name: "ready"}
     assert len(ledger.writes()) == among.result["writes"] == 4
+
+
+@pytest.mark.parametrize(
+    "quota",
+    [
+        {"limits.cpu": "125m", "limits.memory": "0.3001"},
+        {"limits.cpu": "0.3001", "requests.cpu": "333333u", "requests.memory": "1Ki"},
+        {"cpu": "1m", "memory": "101", "count/pods": "1e1", "pods": 3},
+        {"requests.nvidia.com/gpu": "1", "hugepages-2Mi": "4Mi"},
+    ],
+    ids=["odd", "fractions", "least", "others"],
+)
+def test_amounts_that_are_stored_otherwise_are_written_once(team, ledger, quota):
+    limits = {"max": {"cpu": "100m"}, "default_request": {"memory": "1.5"}}
+    options = {"quota": quota, "limit_range": limits}
+    assert team.provide(**options).state in ("ready", "held")
+    team.wait_counted()
+    ledger.open()
+    again = team.provide(**options)
+    assert (again.state, again.operations) == ("ready", []), again.output
+    assert ledger.writes() == []
+
+
+def test_check_mode_is_refused_what_an_admission_policy_refuses_the_run(team):
+    assert team.provide().state == "ready"
+    team.wait_counted()
+    only = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": team.name}}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["resourcequotas"]}
+    group = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": team.name}}
+    matched = {"resourceRules": [rule]}
+    spec = {"matchConstraints": matched, "validations": [{"expression": "false", "message": "nobody changes quotas"}]}
+    policy = {**group, "kind": "ValidatingAdmissionPolicy", "spec": spec}
+    bound = {"policyName": team.name, "validationActions": ["Deny"], "matchResources": only}
+    binding = {**group, "kind": "ValidatingAdmissionPolicyBinding", "spec": bound}
+    team.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [policy, binding]})
+    try:
+        dry = ("--dry-run=server", "--overwrite", f"try={team.name}")
+        label = ("label", "resourcequota", f"{team.name}-quota", "-n", team.name, *dry)
+        team.wait("the policy is known", lambda: team.kubectl(*label, check=False).returncode)
+        predicted = team.provide("large", check=True, fails=True)
+        done = team.provide("large", fails=True)
+        for answer in (predicted, done):
+            assert "nobody changes quotas" in answer.entry["msg"]
+            assert answer.state == "pending"
+        assert predicted.operations == done.operations
+    finally:
+        team.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", team.name)
+
+
+def test_check_mode_names_what_it_could_not_ask_about_and_what_goes(team):
+    first = team.provide(check=True)
+    assert "the API server was not asked about ResourceQuota" in first.output
+    team.provide()
+    team.wait_account()
+    team.apply(pod("web", "10m", "1Mi"))
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    team.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": claim})
+    gone = team.let_go(check=True)
+    told = " ".join(gone.entry["warnings"])
+    assert "with it go 1 Pods: web" in told
+    assert "reclaim policy is Retain: data" in told
+    assert team.get("namespace")["status"]["phase"] == "Active"
+
+
+def test_waiting_for_the_end_and_for_the_new_one(team):
+    assert team.provide().state == "ready"
+    gone = team.let_go(wait=True)
+    assert (gone.state, gone.operations) == ("absent", [f"delete Namespace/{team.name}"])
+    assert not team.get("namespace")
+    assert team.provide().state == "ready"
+    assert team.let_go().state == "terminating"
+    again = team.provide(wait=True)
+    assert again.state == "ready", again.output
+    team.kubectl("patch", "namespace", team.name, "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/x"]}}')
+    try:
+        stuck = team.let_go(wait=True, wait_timeout=6, fails=True)
+        assert "the Namespace itself has finalizers: example.com/x" in stuck.result["msg"]
+        assert "terminating" in team.provide().output
+    finally:
+        team.kubectl("patch", "namespace", team.name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_addresses_and_nodes_are_taken_by_the_api_server(team):
+    sizes = {"small": {"quota": {"limits.cpu": "1"}, "node_selector": {"pool": "teams"}}}
+    policy = {"restrict_egress": True, "to_cidrs": [{"cidr": "192.0.2.0/28", "ports": [{"port": 5432}]}]}
+    options = {"size": "small", "sizes": sizes, "network_policy": policy}
+    made = team.run(namespaces=[{"name": team.name}], **options)
+    assert made.state == "ready", made.output
+    egress = team.get("networkpolicy", f"{team.name}-np")["spec"]["egress"]
+    assert {"ipBlock": {"cidr": "192.0.2.0/28"}} in egress[1]["to"]
+    annotations = team.get("namespace")["metadata"]["annotations"]
+    assert annotations["scheduler.alpha.kubernetes.io/node-selector"] == "pool=teams"
+    assert team.run(namespaces=[{"name": team.name}], **options).operations == []
+
+
+def test_what_an_adopted_namespace_uses_counts_before_its_first_quota(team):
+    team.kubectl("create", "namespace", team.name)
+    team.wait_account()
+    team.apply(pod("web", "250m", "10Mi"))
+    team.kubectl("annotate", "namespace", team.name, "kubesteward.io/adoptable-by=playbook")
+    held = team.provide(adoption="Always")
+    assert held.state == "held", held.output
+    assert "limits.cpu: 250m used, 100m wanted, none now" in held.entry["msg"]
+    assert not team.get("resourcequota", f"{team.name}-quota")
+    team.kubectl("delete", "pod", "web", "-n", team.name, "--now")
+    assert team.provide(adoption="Always").state == "ready"
+    assert team.hard()["limits.cpu"] == "100m"

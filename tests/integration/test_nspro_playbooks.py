@@ -165,7 +165,7 @@ def _is_about(event: t.Any, team: Team) -> bool:
 def test_released_namespaces_stay_without_anything_of_ours(team):
     team.ask(managed=True, access=[{"role": "view", "users": ["bob"]}])
     team.run("nspro")
-    team.run("nspro", nspro_state="released")
+    team.run("nspro", nspro_state="released", nspro_all=True)
     meta = team.itself()["metadata"]
     assert set(meta["labels"]) == {"kubernetes.io/metadata.name"}
     assert not [key for key in meta.get("annotations", {}) if "kubesteward" in key]
@@ -197,7 +197,7 @@ def test_a_namespace_from_a_backup_stays_although_its_nspro_is_not_there(team):
     assert "it is a copy" in team.run("nspro").output
     left = team.itself()
     assert (left["status"]["phase"], left["metadata"]["annotations"]["kubesteward.io/claim"]) == ("Active", claim)
-    team.run("nspro", nspro_state="released")
+    team.run("nspro", nspro_state="released", nspro_all=True)
     assert "annotations" not in team.itself()["metadata"]
 
 
@@ -220,6 +220,19 @@ def test_one_without_a_resource_and_many(team):
 def test_nothing_asked_for_is_an_error_that_says_what_to_give(team):
     done = team.run("nspro", nspro_namespace="", expect=2)
     assert all(name in done.output for name in ("nspro_namespace", "nspro_name", "nspro_size"))
+
+
+@pytest.mark.parametrize("state", ["absent", "released"])
+def test_a_name_that_is_empty_by_mistake_lets_go_of_nobodys_namespace(team, state):
+    team.ask()
+    team.run("nspro")
+    for word in ({}, {"nspro_all": "false"}, {"nspro_name": ""}):
+        refused = team.run("nspro", nspro_state=state, **word, expect=2)
+        assert "nspro_all=true" in refused.output
+    assert team.itself()["status"]["phase"] == "Active"
+    assert team.hard()["limits.cpu"] == "100m"
+    missing = team.run("nspro", nspro_namespace="no-such-namespace", expect=2)
+    assert "There is no namespace no-such-namespace in this cluster" in missing.output
 
 
 def test_another_cluster_role_is_refused_by_us_and_by_the_api_server(team):

@@ -234,13 +234,17 @@ def test_a_roll_can_be_released_so_that_the_tag_is_back(running, audit):
     running.push("v2")
     running.run("update")
     running.settled()
-    running.run("update", update_state="released")
+    # what an empty variable would mean is no wish
+    refused = running.run("update", update_state="released", expect=2)
+    assert "update_all=true" in refused.output
+    assert running.get("start")["spec"]["image"] != running.image
+    running.run("update", update_state="released", update_all=True)
     start = running.get("start")
     assert start["spec"]["image"] == running.image
     assert "kubesteward.io/follow" not in start["metadata"].get("annotations", {})
     running.settled()
     mark = audit.mark()
-    running.run("update", update_state="released")
+    running.run("update", update_state="released", update_all=True)
     assert writes(audit.since(mark, namespace=running.namespace)) == []
 
 
@@ -352,3 +356,31 @@ def _grant(shop: Shop, user: str) -> None:
 def test_an_image_that_need_not_run_at_all_to_be_good_is_an_error(shop):
     found = shop.run("update", expect=2, update_verification_seconds=0)
     assert "verification_seconds is 0; give a number of seconds from 1 to 86400" in found.output
+
+
+def test_a_deployment_that_nobody_gave_to_a_start_stays_as_it_is_and_outlives_it(shop):
+    shop.push("v1")
+    theirs = ("deployment", "sample-sample", "-n", shop.namespace)
+    shop.kubectl("create", *theirs, "--image=registry.invalid/theirs:1", "--replicas=0")
+    before = shop.get("deployment", "sample-sample")["spec"]
+    shop.apply(shop.start())
+    given = f"kubectl annotate deployment sample-sample -n {shop.namespace} kubesteward.io/adopt=sample"
+    done = shop.run("start")
+    assert given in " ".join(done.output.split())
+    assert shop.get("start")["status"]["conditions"][-1]["message"].endswith(given)
+    assert shop.get("deployment", "sample-sample")["spec"] == before
+    shop.kubectl("delete", "start", "sample", "-n", shop.namespace)
+    assert shop.get("deployment", "sample-sample")["spec"] == before
+    # one that has the labels of a Start's can be given
+    shop.kubectl("delete", *theirs)
+    shop.apply(shop.start())
+    shop.run("start")
+    shop.kubectl("delete", "start", "sample", "-n", shop.namespace, "--cascade=orphan")
+    shop.apply(shop.start(replicas=2))
+    shop.run("start")
+    assert shop.get("deployment", "sample-sample")["spec"]["replicas"] == 1
+    shop.kubectl("annotate", *theirs, "kubesteward.io/adopt=sample")
+    shop.run("start")
+    taken = shop.get("deployment", "sample-sample")
+    assert taken["spec"]["replicas"] == 2
+    assert [owner["kind"] for owner in taken["metadata"]["ownerReferences"]] == ["Start"]

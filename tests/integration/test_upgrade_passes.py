@@ -187,7 +187,7 @@ def test_a_pass_over_it_writes_nothing(restored):
 
 
 def test_namespaces_are_let_go_as_their_stored_claims_say(restored):
-    restored.shop.run("nspro", nspro_state="absent")
+    restored.shop.run("nspro", nspro_state="absent", nspro_all=True)
     left = {}
     for item in restored.stored.items("namespaces"):
         deletion = json.loads(item["metadata"]["annotations"][CLAIM])["deletion"]

@@ -143,7 +143,8 @@ def ask(name: str, claimant: str, adoption: str, live: Object | None, reserved: 
     if live is None:
         return Answer("free")
     if is_terminating(live):
-        return Answer("terminating", f"Namespace {name} is being deleted; it is made anew once it is gone")
+        message = f"Namespace {name} is being deleted; it is made anew once it is gone"
+        return Answer("terminating", message + hindrance(live))
     claim = read(live)
     if claim and claim.by == claimant:
         return Answer("ours", claim=claim)
@@ -167,6 +168,20 @@ def reserved_by(name: str, reserved: t.Iterable[str]) -> str | None:
 def is_terminating(live: Object) -> bool:
     """True for a Namespace that is being deleted."""
     return bool(live["metadata"].get("deletionTimestamp")) or (live.get("status") or {}).get("phase") == "Terminating"
+
+
+def hindrance(live: Object) -> str:
+    """What keeps a Namespace that is being deleted from going, in the API server's words; empty while nothing does."""
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    found = [
+        f"{item.get('reason') or item.get('type')}: {item.get('message') or ''}".rstrip(": ")
+        for item in conditions
+        if item.get("status") == "True"
+    ]
+    finalizers = live["metadata"].get("finalizers") or ()
+    if finalizers:
+        found.append(f"the Namespace itself has finalizers: {', '.join(finalizers)}")
+    return f"; in its way is: {'; '.join(found)}" if found else ""
 
 
 def is_copy(live: Object) -> bool:
@@ -198,7 +213,7 @@ def farewell(live: Object | None, claimant: str, keep_because: str = "") -> tupl
         holder = claim.by if claim else "nobody we know"
         return "foreign", f"Namespace {name} is held by {holder}; it is left alone"
     if is_terminating(live):
-        return "terminating", f"Namespace {name} is being deleted already"
+        return "terminating", f"Namespace {name} is being deleted already{hindrance(live)}"
     guard = (live["metadata"].get("annotations") or {}).get(GUARD)
     if guard is not None:
         return "release", f"Namespace {name} is kept: it is annotated {GUARD}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import quantity
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import limits
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Access, Network, Request
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.sizes import Size
 
@@ -22,6 +22,8 @@ MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "kubesteward"
 SOURCE = "kubesteward.io/source"
 SHAREABLE = "kubesteward.io/shareable"
 SECRET_TYPES = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
+#: annotations of a Namespace that admission reads
+NODES, NODES_OF_OPENSHIFT = "scheduler.alpha.kubernetes.io/node-selector", "openshift.io/node-selector"
 RBAC = "rbac.authorization.k8s.io"
 
 
@@ -46,25 +48,26 @@ class Desired:
         return next(item["spec"]["hard"] for item in self.objects if item["kind"] == "ResourceQuota")
 
 
-def desired(request: Request, size: Size, secrets: t.Mapping[str, Object] | None = None) -> Desired:
+def desired(
+    request: Request, size: Size, secrets: t.Mapping[str, Object] | None = None, openshift: bool = False
+) -> Desired:
     """Everything a request gives.
 
     :param secrets: the sources of the pull secrets by name, as far as they may be shared
+    :param openshift: the cluster is one, which reads another annotation for the nodes
     """
     hard = {**size.quota, **request.quota}
     objects = [_quota(request, hard), _policy(request)]
-    limits = (
-        None if request.limit_range is None else container_limits(hard, {**size.limit_range, **request.limit_range})
-    )
-    if limits:
-        objects.append(_limit_range(request, limits))
+    of_containers = None if request.limit_range is None else limits.fill(hard, size.limit_range, request.limit_range)
+    if of_containers:
+        objects.append(_limit_range(request, of_containers))
     found = secrets or {}
     objects += [_secret(request, found[item.name]) for item in request.pull_secrets if item.name in found]
     objects += bindings(request.name, request.access)
     labels = {"size": request.size, "managed": str(request.managed).lower()}
     return Desired(
         {**labels, **request.pod_security, **request.labels},
-        dict(request.annotations),
+        {**_nodes(size, openshift), **request.annotations},
         tuple(objects),
         {item.name: item.service_accounts for item in request.pull_secrets if item.name in found},
     )
@@ -79,29 +82,26 @@ def _quota(request: Request, hard: t.Mapping[str, str]) -> Object:
     return _object(request, "v1", "ResourceQuota", f"{request.name}-quota", spec={"hard": dict(hard)})
 
 
-def container_limits(
-    hard: t.Mapping[str, str], given: t.Mapping[str, t.Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """Limits of a container that names none: half of the quota, so that its replacement fits beside it.
-
-    :param hard: the quota
-    :param given: what is to be otherwise
-    """
-    found: dict[str, dict[str, str]] = {}
-    for key, prefix in (("default", "limits."), ("default_request", "requests.")):
-        amounts = {name: quantity.half(hard[prefix + name]) for name in ("cpu", "memory") if prefix + name in hard}
-        found[key] = {**amounts, **given.get(key, {})}
-    highest, lowest = dict(given.get("max", {})), dict(given.get("min", {}))
-    # as the API server fills in what is left open
-    found["default"] = {**highest, **found["default"]}
-    found["default_request"] = {**lowest, **found["default"], **found["default_request"]}
-    return {key: value for key, value in {**found, "max": highest, "min": lowest}.items() if value}
+def _nodes(size: Size, openshift: bool) -> dict[str, str]:
+    """The annotation by which admission puts Pods on the nodes of a size."""
+    text = ",".join(f"{key}={value}" for key, value in sorted(size.node_selector.items()))
+    return {NODES_OF_OPENSHIFT if openshift else NODES: text} if text else {}
 
 
-def _limit_range(request: Request, limits: t.Mapping[str, t.Mapping[str, str]]) -> Object:
+def _limit_range(request: Request, of_containers: limits.Limits) -> Object:
     names = {"default": "default", "default_request": "defaultRequest", "max": "max", "min": "min"}
-    item = {"type": "Container", **{names[key]: dict(value) for key, value in limits.items()}}
+    item = {"type": "Container", **{names[key]: dict(value) for key, value in of_containers.items()}}
     return _object(request, "v1", "LimitRange", f"{request.name}-limits", spec={"limits": [item]})
+
+
+def filled_in(objects: t.Iterable[t.Mapping[str, t.Any]], name: str = "") -> dict[str, t.Mapping[str, str]]:
+    """What a LimitRange, the one of that name or any, fills in: {`default`, `default_request`}; empty without one."""
+    for item in objects:
+        if item["kind"] == "LimitRange" and name in ("", item["metadata"]["name"]):
+            for entry in (item.get("spec") or {}).get("limits") or ():
+                if entry.get("type") == "Container":
+                    return {"default": entry.get("default") or {}, "default_request": entry.get("defaultRequest") or {}}
+    return {}
 
 
 def _policy(request: Request) -> Object:
@@ -128,6 +128,9 @@ def _ingress(request: Request) -> list[Object]:
 
 def _egress(network: Network) -> list[Object]:
     rules: list[Object] = [{"to": [{"podSelector": {}}, *(_namespaces(labels) for labels in network.egress_peers)]}]
+    for block in network.blocks:
+        rule: Object = {"to": [{"ipBlock": {"cidr": block["cidr"]}}]}
+        rules.append({**rule, "ports": [dict(port) for port in block["ports"]]} if block["ports"] else rule)
     if network.dns:
         # 5353 is where OpenShift's DNS Pods listen
         ports = [{"port": port, "protocol": protocol} for port in (53, 5353) for protocol in ("UDP", "TCP")]

@@ -9,6 +9,7 @@ import threading
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import usage
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Plan, has_mark, is_ours
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
 from ansible_collections.kubesteward.core.plugins.module_utils.telling import some_of
@@ -70,7 +71,7 @@ def hits(cluster: Cluster, namespace: str, planned: Plan) -> list[str]:
     found = []
     if planned.shrunk and not planned.held:
         pods = cluster.find("v1", "Pod", namespace)
-        names = sorted(pod["metadata"]["name"] for pod in pods if _counts(pod))
+        names = sorted(pod["metadata"]["name"] for pod in pods if usage.is_alive(pod))
         found.append(f"above the new quota ({planned.shrunk.message}): Pods {some_of(names, _MOST)}")
     if any(_closes(operation) for operation in planned.operations):
         services = cluster.find("v1", "Service", namespace)
@@ -80,8 +81,30 @@ def hits(cluster: Cluster, namespace: str, planned: Plan) -> list[str]:
     return found
 
 
-def _counts(pod: t.Mapping[str, t.Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+#: what people miss, with what is to be said of it
+_MISSED = {
+    "Pod": "Pods:",
+    "PersistentVolumeClaim": "PersistentVolumeClaims with their data, unless the reclaim policy is Retain:",
+}
+
+
+def going(cluster: Cluster, namespace: str) -> list[str]:
+    """Sentences on what goes with a Namespace that is deleted.
+
+    :raises ApiError: the cluster does not answer
+    """
+    found = []
+    for kind, what in _MISSED.items():
+        try:
+            names = sorted(item["metadata"]["name"] for item in cluster.find("v1", kind, namespace, metadata_only=True))
+        except ApiError as exc:
+            if exc.status != 403:
+                raise
+            found.append(f"whether {kind}s go with it is not known ({exc})")
+            continue
+        if names:
+            found.append(f"with it go {len(names)} {what} {some_of(names, _MOST)}")
+    return found
 
 
 def _closes(operation: t.Any) -> bool:

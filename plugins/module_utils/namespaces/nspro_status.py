@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.provision import Result
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
 
 Object = dict[str, t.Any]
 
@@ -55,19 +55,17 @@ def following(nspro: t.Mapping[str, t.Any], result: Result, now: str) -> Object:
 
 
 def _conditions(result: Result) -> list[tuple[str, str, str, str]]:
-    written = result.state in ("ready", "held") or (result.state == "pending" and result.reason == "pull_secrets")
-    applied = ("True", "Applied", "as it is wanted") if written else ("Unknown", "NotApplied", result.msg[:1024])
     word = _word(result.reason or result.state)
     done = "; ".join(filter(None, ("everything is written", result.msg)))
     ready = ("True", "Provisioned", done[:1024]) if result.state == "ready" else None
     held, figures = result.held, result.shrunk.message if result.shrunk else ""
-    shrink = ("True", "InUse" if result.shrunk and result.shrunk.is_known else "UsageUnknown", figures)
+    shrink = ("True", "InUse" if result.shrunk and result.shrunk.is_known else "UsageUnknown", figures[:1024])
     conflict = ("True", word, result.msg[:1024])
     return [
         ("Ready", *(ready or ("False", word, result.msg[:1024] or result.state))),
-        ("QuotaApplied", *(("False", "ShrinkBlocked", figures) if held else applied)),
+        ("QuotaApplied", *(("False", "ShrinkBlocked", figures[:1024]) if held else result.of("ResourceQuota"))),
         # whether the network enforces it nobody tells us
-        ("NetworkPolicyApplied", *applied),
+        ("NetworkPolicyApplied", *result.of("NetworkPolicy")),
         ("ShrinkBlocked", *(shrink if held else ("False", "NotHeld", "no smaller quota waits"))),
         (
             "Conflict",

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
@@ -20,8 +19,9 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer, Claim
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.desired import (
     MANAGED_BY,
+    NODES,
+    NODES_OF_OPENSHIFT,
     OURS,
-    SOURCE,
     Desired,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
@@ -69,6 +69,8 @@ class Plan:
     """What is to be done, and what is not.
 
     :ivar conflicts: objects that are somebody else's, or that another manager puts back; left alone
+    :ivar blocked: kind -> the conflict about its object
+    :ivar is_refused: nothing is done, since adoption would change something
     :ivar pending: what is waited for
     :ivar shrunk: what a smaller quota cuts off
     :ivar held: the quota stays as it is because of that
@@ -77,21 +79,31 @@ class Plan:
 
     operations: list[Operation] = dataclasses.field(default_factory=list)
     conflicts: list[str] = dataclasses.field(default_factory=list)
+    blocked: dict[str, str] = dataclasses.field(default_factory=dict)
+    is_refused: bool = False
     pending: list[str] = dataclasses.field(default_factory=list)
     shrunk: shrink.Shrink | None = None
     held: bool = False
     linked: t.Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
+    def leave(self, kind: str, message: str) -> None:
+        """An object is left to somebody else."""
+        self.conflicts.append(message)
+        self.blocked[kind] = message
 
-def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str) -> Plan:
+
+def plan(
+    request: Request, wanted: Desired, answer: Answer, live: Live, now: str, counted: shrink.Counted | None = None
+) -> Plan:
     """The writes that make `live` what is wanted, in the order in which they are to be done.
 
     :param answer: the claim, which was granted
     :param now: `2006-01-02T15:04:05Z`
+    :param counted: what Pods use of resources that no quota of ours counts yet
     """
     found = Plan()
     quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
-    found.shrunk = shrink.check(wanted.hard, quota)
+    found.shrunk = shrink.check(wanted.hard, quota, counted)
     # held, the quota would pass for identical
     is_measured = answer.state == "adopt" and request.adoption == "IfIdentical"
     if found.shrunk and not is_measured and (request.shrink == "Hold" or not found.shrunk.is_known):
@@ -129,16 +141,28 @@ def plan(request: Request, wanted: Desired, answer: Answer, live: Live, now: str
 
 
 def _as_it_is(wanted: Desired, request: Request, live: Live) -> Desired:
-    """The size stays: label, quota and LimitRange are wanted as they are."""
-    size = marks.of(live.namespace, "labels").get("size")
+    """The size stays: label, nodes, quota and LimitRange are wanted as they are, or not at all."""
     objects = []
     for item in wanted.objects:
         there = live.objects.get((item["kind"], item["metadata"]["name"]))
-        if item["kind"] in ("ResourceQuota", "LimitRange") and there:
-            item = {**item, "spec": there["spec"]}
-        objects.append(item)
-    labels = {**wanted.labels, "size": size} if size else wanted.labels
-    return dataclasses.replace(wanted, labels=labels, objects=tuple(objects))
+        if item["kind"] in ("ResourceQuota", "LimitRange"):
+            if there:
+                objects.append({**item, "spec": there["spec"]})
+        else:
+            objects.append(item)
+    return dataclasses.replace(
+        wanted,
+        labels=_kept_as_is(wanted.labels, ("size",), marks.of(live.namespace, "labels")),
+        annotations=_kept_as_is(
+            wanted.annotations, (NODES, NODES_OF_OPENSHIFT), marks.of(live.namespace, "annotations")
+        ),
+        objects=tuple(objects),
+    )
+
+
+def _kept_as_is(wanted: t.Mapping[str, str], keys: t.Iterable[str], there: t.Mapping[str, str]) -> dict[str, str]:
+    other = {key: value for key, value in wanted.items() if key not in keys}
+    return {**{key: there[key] for key in keys if key in there}, **other}
 
 
 def _without_foreign(wanted: Desired, before: Claim | None, live: Live, found: Plan) -> Desired:
@@ -170,7 +194,7 @@ def _objects(
             # also what was ours once: our name among its managers outlives a release
             kept.append(f"{kind}/{name}")
         elif not (is_ours(there) or _is_kept(item, answer.claim)):
-            found.conflicts.append(f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
+            found.leave(kind, f"{kind} {name} exists and is not ours (no label {MANAGED_BY}={OURS})")
             continue
         paths = differences.differences(item, there)
         if any(_is_immutable(kind, path) for path in paths):
@@ -202,7 +226,7 @@ def _replaced(item: Object, there: t.Mapping[str, t.Any], answer: Answer, found:
     """Delete and make anew what the API server does not let be changed."""
     kind, name = item["kind"], item["metadata"]["name"]
     if answer.state == "adopt" or _is_kept(item, answer.claim):
-        found.conflicts.append(f"{kind} {name} exists with another role or type, which nobody can change")
+        found.leave(kind, f"{kind} {name} exists with another role or type, which nobody can change")
         return []
     gone = Operation("delete", kind, name, uid=there["metadata"]["uid"], before=there)
     return [gone, Operation("apply", kind, name, body=item, after=item)]
@@ -218,7 +242,8 @@ def _is_contested(
     contested = [path for path, rival in rivals.items() if rival]
     if contested:
         rival, fields = rivals[contested[0]], ", ".join(".".join(path) for path in contested[:3])
-        found.conflicts.append(f"{key}: {rival} puts {fields} back again and again; it is left as {rival} wants it")
+        message = f"{key}: {rival} puts {fields} back again and again; it is left as {rival} wants it"
+        found.leave(key.partition("/")[0], message)
         return True
     if is_ours(there):
         for path, managers in writers.items():
@@ -328,13 +353,12 @@ def _only_if_identical(request: Request, found: Plan) -> None:
         for field in marks.FIELDS
         for key in _changed_keys(operation, field)
     ]
-    others = [
-        f"{item.kind} {item.name}" for item in found.operations if item.kind != "Namespace" and not _only_marks(item)
-    ]
+    inside = [item for item in found.operations if item.kind != "Namespace"]
+    others = [f"{item.kind} {item.name}" for item in inside if not _only_marks(item)]
     if marked or others:
         what = ", ".join([*others, *marked])
         found.conflicts = [f"Namespace {request.name} differs from what is wanted ({what}); adoption is IfIdentical"]
-        found.operations, found.shrunk = [], None
+        found.operations, found.shrunk, found.is_refused = [], None, True
 
 
 def _changed_keys(operation: Operation, field: str) -> list[str]:
@@ -373,16 +397,3 @@ def leave(live: Live, claim: Claim) -> list[Operation]:
 def _unmarked(there: t.Mapping[str, t.Any]) -> Object:
     labels = _without(there["metadata"]["labels"], MANAGED_BY)
     return {**there, "metadata": {**there["metadata"], "labels": labels}}
-
-
-def as_text(value: t.Mapping[str, t.Any] | None) -> str:
-    """An object for a diff: without what the API server keeps for itself, and without a Secret's content."""
-    if value is None:
-        return ""
-    meta = {key: dict(value["metadata"][key]) for key in marks.FIELDS if value["metadata"].get(key)}
-    # tools keep the whole object there, a Secret's content with it
-    meta.get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
-    if value.get("kind") == "Secret" and "annotations" in meta:
-        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key == SOURCE}
-    body = {key: value[key] for key in ("spec", "roleRef", "subjects", "type") if key in value}
-    return json.dumps({"metadata": meta, **body}, indent=2, sort_keys=True) + "\n"

@@ -11,14 +11,25 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster, Reference
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import claim as claims
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import desired, forecast, marks, plan, shrink
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import (
+    desired,
+    forecast,
+    limits,
+    marks,
+    plan,
+    shrink,
+    usage,
+    writing,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.claim import Answer
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.plan import Live, Operation, Plan
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.rivals import Rivals
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.sizes import Size
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.waiting import Patience
 
 Object = dict[str, t.Any]
 
@@ -26,16 +37,6 @@ Object = dict[str, t.Any]
 ATTEMPTS = 3
 #: namespaces that are worked on at the same time
 WORKERS = 8
-API = {
-    "Namespace": "v1",
-    "ResourceQuota": "v1",
-    "LimitRange": "v1",
-    "Secret": "v1",
-    "ServiceAccount": "v1",
-    "NetworkPolicy": "networking.k8s.io/v1",
-    "RoleBinding": "rbac.authorization.k8s.io/v1",
-}
-GUARDS = ("ResourceQuota", "LimitRange", "NetworkPolicy")
 _LISTED = ("ResourceQuota", "LimitRange", "NetworkPolicy", "RoleBinding")
 #: annotations of ansible-operator, and what the second one says of our resource
 _PRIMARY = ("operator-sdk/primary-resource", "operator-sdk/primary-resource-type")
@@ -49,50 +50,44 @@ class Options:
     """What the administrator says for all namespaces.
 
     :ivar reserved: patterns of names that nobody gets
+    :ivar roles: ClusterRoles that may be given
     :ivar openshift: wait for what OpenShift adds to a new Namespace
     :ivar details: in check mode, say what a smaller quota or a closed policy would hit
+    :ivar rivals: tells which Nspro of one name is older
     :ivar webhooks: tells the namespaces whose Services the API server itself calls
+    :ivar patience: how long to wait for what the cluster does
     """
 
     sizes: t.Mapping[str, Size]
     reserved: t.Sequence[str] = claims.RESERVED
+    roles: t.Collection[str] = ("admin", "edit", "view")
     openshift: bool = False
     check_mode: bool = False
     details: bool = False
     now: str = ""
+    rivals: Rivals | None = None
     webhooks: t.Callable[[], t.Container[str]] = tuple
+    patience: Patience = dataclasses.field(default_factory=Patience)
 
 
-@dataclasses.dataclass
-class Result:
-    """What became of one namespace.
+@dataclasses.dataclass(frozen=True)
+class Farewell:
+    """What is asked before a namespace is let go; both tell a reason, or an empty text, and only when it matters.
 
-    :ivar state: one of the documented states
-    :ivar reason: one word, where it is not `ready`, `absent` or `released`
-    :ivar done: the operations carried out, or predicted in check mode
-    :ivar error: an answer of the API server that was in the way
+    :ivar untouched_because: why nothing at all is done to it
+    :ivar kept_because: why nothing may be deleted, whatever its claim says
     """
 
-    name: str
-    state: str = "pending"
-    reason: str = ""
-    msg: str = ""
-    done: list[Operation] = dataclasses.field(default_factory=list)
-    warnings: list[str] = dataclasses.field(default_factory=list)
-    foreign_policies: list[str] = dataclasses.field(default_factory=list)
-    shrunk: shrink.Shrink | None = None
-    held: bool = False
-    quota: t.Mapping[str, t.Any] | None = None
-    error: str = ""
-
-    def says(self, state: str, reason: str = "", msg: str = "") -> Result:
-        """The same with another state."""
-        self.state, self.reason, self.msg = state, reason, msg
-        return self
+    untouched_because: t.Callable[[], str] = str
+    kept_because: t.Callable[[], str] = str
 
 
 def provide(cluster: Cluster, request: Request, options: Options) -> Result:
     """Make one namespace what it should be."""
+    return options.patience.until_done(lambda: _provide(cluster, request, options))
+
+
+def _provide(cluster: Cluster, request: Request, options: Options) -> Result:
     result = Result(request.name)
     try:
         for _attempt in range(ATTEMPTS):
@@ -109,40 +104,67 @@ def failed(result: Result, exc: ApiError) -> Result:
         # no failure: it is looked at again, and made anew once it is gone
         return result.says("terminating", "namespace_terminating", str(exc))
     result.error = str(exc)
-    return result.says("pending", _reason(exc), str(exc))
-
-
-def _reason(exc: ApiError) -> str:
-    return {0: "unreachable", 403: "forbidden"}.get(exc.status, "api_error")
+    return result.says("pending", writing.reason_of(exc), str(exc))
 
 
 def _provide_once(cluster: Cluster, request: Request, options: Options, result: Result) -> bool:
     """One attempt; False where somebody else wrote meanwhile."""
+    result.failures, result.blocked = {}, {}
     live_namespace = cluster.get("v1", "Namespace", None, request.name)
-    home = [request.source_namespace] if request.source_namespace else []
-    answer = claims.ask(request.name, request.claimant, request.adoption, live_namespace, [*options.reserved, *home])
+    answer = _ask(request, options, live_namespace)
     if not answer.granted:
         result.says(answer.state, answer.state, answer.message)
         return True
     secrets, problems = _sources(cluster, request)
-    wanted = desired.desired(request, options.sizes[request.size], secrets)
+    wanted = desired.desired(request, options.sizes[request.size], secrets, options.openshift)
     live = read(
         cluster, live_namespace, {*wanted.links, *(answer.claim.links if answer.claim else ())}, wanted.links, answer
     )
-    planned = plan.plan(request, wanted, answer, live, options.now)
+    planned = plan.plan(request, wanted, answer, live, options.now, _count(cluster, request, wanted, answer, live))
     _describe(result, request, wanted, live, planned)
     result.warnings += [*problems, *forecast.cut_off(request, options.openshift, options.webhooks)]
-    if options.check_mode:
-        result.done = planned.operations
-        if options.details:
-            result.warnings += forecast.hits(cluster, request.name, planned)
-    elif not carry_out_all(cluster, planned.operations, result):
+    result.blocked = planned.blocked
+    if options.check_mode and options.details:
+        result.warnings += forecast.hits(cluster, request.name, planned)
+    if not writing.carry_out_all(cluster, planned.operations, result, options.check_mode):
         return False
+    result.planned = frozenset() if planned.is_refused else frozenset(writing.GUARDS)
     if result.error:
         result.says("pending", result.reason, "; ".join([result.error, *planned.conflicts]))
     else:
         _conclude(result, planned, problems, live, options)
     return True
+
+
+def _ask(request: Request, options: Options, namespace: Object | None) -> Answer:
+    home = [request.source_namespace] if request.source_namespace else []
+    answer = claims.ask(request.name, request.claimant, request.adoption, namespace, [*options.reserved, *home])
+    if answer.state != "free":
+        return answer
+    older = options.rivals.older(request.name, request.claimant) if options.rivals else ""
+    return Answer("conflict", older) if older else answer
+
+
+def _count(
+    cluster: Cluster, request: Request, wanted: desired.Desired, answer: Answer, live: Live
+) -> shrink.Counted | None:
+    """What Pods use of what the quota does not count yet; asked only where the size waits for it.
+
+    A quota of a Namespace that we made, and that somebody took away, comes back at once: it was there before.
+    """
+    quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
+    is_adopted = answer.state == "adopt" or (answer.claim is not None and answer.claim.origin == claims.ADOPTED)
+    is_identical = answer.state == "adopt" and request.adoption == "IfIdentical"
+    names = usage.countable(shrink.uncounted(wanted.hard, quota))
+    if request.shrink != "Hold" or is_identical or not names or not (quota or is_adopted) or live.namespace is None:
+        return None
+    try:
+        pods = cluster.find("v1", "Pod", request.name)
+    except ApiError as exc:
+        if exc.status != 403:
+            raise
+        return shrink.Counted(problem=f"what is used is not known ({exc}); allow it, or ask for shrink: Apply")
+    return shrink.Counted(usage.count(pods, names))
 
 
 def _sources(cluster: Cluster, request: Request) -> tuple[dict[str, Object], list[str]]:
@@ -170,7 +192,9 @@ def read(
         return Live(None)
     name = namespace["metadata"]["name"]
     objects = {
-        (kind, item["metadata"]["name"]): item for kind in _LISTED for item in cluster.find(API[kind], kind, name)
+        (kind, item["metadata"]["name"]): item
+        for kind in _LISTED
+        for item in cluster.find(writing.API[kind], kind, name)
     }
     for secret in secrets:
         there = cluster.get("v1", "Secret", name, secret)
@@ -182,82 +206,17 @@ def read(
     return Live(namespace, objects, {account: item for account, item in found.items() if item})
 
 
-def carry_out_all(cluster: Cluster, operations: t.Sequence[Operation], result: Result) -> bool:
-    """Write what is planned; one object that is refused stops only what relies on it, and is told in the result.
-
-    :returns: False where somebody else wrote meanwhile, so that it has to be planned anew
-    :raises ApiError: nothing more can be written
-    """
-    failed: list[Operation] = []
-    errors = []
-    for operation in operations:
-        if _relies_on(operation, failed):
-            continue
-        try:
-            carry_out(cluster, result.name, operation)
-        except ApiError as exc:
-            result.msg = str(exc)
-            if _is_stale(operation, exc):
-                return False
-            if operation.kind == "Namespace" or _stops(exc):
-                raise
-            failed.append(operation)
-            errors.append(str(exc))
-            result.reason = _reason(exc)
-        else:
-            result.done.append(operation)
-    result.error = "; ".join(errors)
-    return True
-
-
-def _is_stale(operation: Operation, exc: ApiError) -> bool:
-    """The plan was made from what is no longer so."""
-    return exc.status in (404, 409) or (exc.status == 422 and operation.action == "patch")
-
-
-def _stops(exc: ApiError) -> bool:
-    """It is not about this object: the next one would get the same answer, or none."""
-    return exc.status in (0, 401, 429) or exc.status >= 500 or "NamespaceTerminating" in exc.causes
-
-
-def _relies_on(operation: Operation, failed: t.Sequence[Operation]) -> bool:
-    """Access is opened after the guards are there, and taken away last; old things go once the new ones are there."""
-    if operation.kind == "Namespace":
-        # the claim must know of what is not taken away yet
-        return bool(failed)
-    if operation.action == "delete":
-        return any(item.action == "apply" or operation.kind == "RoleBinding" != item.kind for item in failed)
-    return operation.kind == "RoleBinding" and any(item.kind in GUARDS for item in failed)
-
-
-def carry_out(cluster: Cluster, namespace: str, operation: Operation) -> None:
-    """One write.
-
-    :raises ApiError: it was refused
-    """
-    kind, name = operation.kind, operation.name
-    target = Reference(API[kind], kind, None if kind == "Namespace" else namespace, name)
-    if operation.action == "create":
-        cluster.create(dict(t.cast(t.Mapping[str, t.Any], operation.body)))
-    elif operation.action == "apply":
-        # what is not there is not taken over from somebody who was faster
-        cluster.apply(t.cast(t.Mapping[str, t.Any], operation.body), force=operation.before is not None)
-    elif operation.action == "patch":
-        cluster.json_patch(target, list(operation.operations))
-    else:
-        # a Namespace goes only as it was read: a guard or another claim may have come since, and a cache may be old
-        before = operation.before if kind == "Namespace" else None
-        cluster.delete(target, operation.uid, before["metadata"]["resourceVersion"] if before else None)
-
-
 def _describe(result: Result, request: Request, wanted: desired.Desired, live: Live, planned: Plan) -> None:
-    result.warnings = []
+    result.warnings = request.idle
     result.shrunk, result.held = planned.shrunk, planned.held
     result.quota = live.objects.get(("ResourceQuota", f"{request.name}-quota"))
-    limits = next((item["spec"]["limits"][0] for item in wanted.objects if item["kind"] == "LimitRange"), None)
-    if limits is None and any(name.startswith("limits.") for name in wanted.hard):
-        result.warnings.append("there is no LimitRange: Pods without limits of their own are refused by the quota")
-    tight = shrink.headroom(result.quota, (limits or {}).get("default") or {})
+    hard, filled = wanted.hard, desired.filled_in(wanted.objects)
+    if planned.held:
+        hard, filled = shrink.hard_of(result.quota), desired.filled_in(live.objects.values(), f"{request.name}-limits")
+    missing = limits.uncovered(hard, filled)
+    if missing:
+        result.warnings.append(missing)
+    tight = shrink.headroom(result.quota, hard, filled)
     if tight:
         result.warnings.append(tight)
     result.foreign_policies = forecast.opening(live, request.managed, request.network.restrict_egress)
@@ -272,8 +231,11 @@ def _conclude(result: Result, planned: Plan, problems: list[str], live: Live, op
         result.says("held", "shrink_blocked", f"the size stays as it is: {planned.shrunk.message}")
     elif planned.pending or problems:
         result.says("pending", "pull_secrets", "; ".join([*planned.pending, *problems]))
+        # ServiceAccounts come by themselves a moment after their Namespace
+        result.comes_by_itself = not problems
     elif options.openshift and _UID_RANGE not in marks.of(live.namespace, "annotations"):
         result.says("pending", "openshift", f"the Namespace has no annotation {_UID_RANGE} yet")
+        result.comes_by_itself = True
     else:
         result.says("ready", msg=_on_links(planned))
 
@@ -286,15 +248,16 @@ def _on_links(planned: Plan) -> str:
     return f"ServiceAccounts with pull secrets: {', '.join(accounts)}; Pods get them when they are made, not later"
 
 
-def let_go(cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[[], str], options: Options) -> Result:
-    """Delete or release a namespace, as its claim says.
+def let_go(cluster: Cluster, name: str, claimant: str, farewell: Farewell, options: Options) -> Result:
+    """Delete or release a namespace, as its claim says."""
+    return options.patience.until_done(lambda: _let_go(cluster, name, claimant, farewell, options))
 
-    :param keep_because: tells why nothing may be deleted, or an empty text; asked only where something would be
-    """
+
+def _let_go(cluster: Cluster, name: str, claimant: str, farewell: Farewell, options: Options) -> Result:
     result = Result(name)
     try:
         for _attempt in range(ATTEMPTS):
-            if _let_go_once(cluster, name, claimant, keep_because, options, result):
+            if _let_go_once(cluster, name, claimant, farewell, options, result):
                 return result
         # a failure, since there is no next pass where a finalizer is removed after one that succeeds
         result.error = f"{result.msg}; it was tried {ATTEMPTS} times, the next pass looks again"
@@ -304,13 +267,17 @@ def let_go(cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[
 
 
 def _let_go_once(
-    cluster: Cluster, name: str, claimant: str, keep_because: t.Callable[[], str], options: Options, result: Result
+    cluster: Cluster, name: str, claimant: str, farewell: Farewell, options: Options, result: Result
 ) -> bool:
     namespace = cluster.get("v1", "Namespace", None, name)
     what, message = claims.farewell(namespace, claimant)
+    untouched = farewell.untouched_because() if what in ("delete", "release") else ""
+    if untouched:
+        result.says("pending", "in_doubt", f"Namespace {name} stays as it is, with its claim: {untouched}")
+        return True
     if what == "delete":
         reserved = claims.reserved_by(name, [*options.reserved, *claimant.split("/")[:-1]])
-        because = f"its name is reserved ({reserved})" if reserved else keep_because()
+        because = f"its name is reserved ({reserved})" if reserved else farewell.kept_because()
         what, message = claims.farewell(namespace, claimant, because)
     if what in ("gone", "foreign", "terminating"):
         result.says("terminating" if what == "terminating" else "absent", what, message)
@@ -320,12 +287,11 @@ def _let_go_once(
     claim = dataclasses.replace(claim, annotations=(*claim.annotations, *_of_the_operator(there)))
     if what == "delete":
         operations = [Operation("delete", "Namespace", name, uid=there["metadata"]["uid"], before=there)]
+        result.warnings = forecast.going(cluster, name) if options.check_mode else []
     else:
         live = read(cluster, there, claim.links, {}, Answer("ours", claim=claim))
         operations = plan.leave(live, claim)
-    if options.check_mode:
-        result.done = operations
-    elif not carry_out_all(cluster, operations, result):
+    if not writing.carry_out_all(cluster, operations, result, options.check_mode):
         return False
     if result.error:
         result.says("pending", result.reason, result.error)
@@ -337,8 +303,3 @@ def _let_go_once(
 def _of_the_operator(namespace: t.Mapping[str, t.Any]) -> t.Iterable[str]:
     """Annotations with which ansible-operator finds the Nspro of a Namespace that it created."""
     return _PRIMARY if marks.of(namespace, "annotations").get(_PRIMARY[1]) == _NSPRO else ()
-
-
-def refused(name: str, exc: StewardError) -> Result:
-    """The result for a request that is none."""
-    return Result(name).says("invalid", "invalid", str(exc))

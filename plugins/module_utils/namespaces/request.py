@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import sizes
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forms, limits, sizes
 
 ADOPTION = ("Never", "IfIdentical", "Always")
 DELETION = ("Delete", "Keep")
@@ -18,11 +18,8 @@ SHRINK = ("Hold", "Apply")
 #: who holds a namespace that no Nspro asked for
 PLAYBOOK = "playbook"
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-#: labels that other objects' rules read: `app: infra` would open other teams' policies
-_TAKEN = ("app", "size", "managed")
+#: labels that other objects' rules read: `app: infra` would open other teams' policies, `metrics` the operator's own
+_TAKEN = ("app", "size", "managed", "metrics")
 _TAKEN_DOMAINS = (
     *("kubernetes.io", "k8s.io", "x-k8s.io", "openshift.io", "kubesteward.io"),
     # whose resource the operator wakes, whose project or tenant a namespace is in, and what its Pods are in a cloud
@@ -34,6 +31,7 @@ _STRANGERS = (
     *("system:serviceaccounts", "system:authenticated:oauth"),
 )
 _LEVELS = ("privileged", "baseline", "restricted")
+_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]{0,3})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +59,8 @@ class Network:
     :ivar same_namespace: Pods of the namespace reach each other
     :ivar peers: labels of further namespaces whose Pods may come in
     :ivar ports: ports that are open to everybody, for callers without a Pod network; {`port`, `protocol`}
-    :ivar restrict_egress: Pods reach only DNS, their own namespace and `egress_peers`
+    :ivar restrict_egress: Pods reach only DNS, their own namespace, `egress_peers` and `blocks`
+    :ivar blocks: addresses outside of the Pod network that Pods may reach; {`cidr`, `ports`}, no ports mean all
     :ivar dns: DNS stays reachable where egress is restricted
     """
 
@@ -70,6 +69,7 @@ class Network:
     ports: tuple[t.Mapping[str, t.Any], ...] = ()
     restrict_egress: bool = False
     egress_peers: tuple[t.Mapping[str, str], ...] = ()
+    blocks: tuple[t.Mapping[str, t.Any], ...] = ()
     dns: bool = True
 
 
@@ -98,6 +98,25 @@ class Request:
     shrink: str = "Hold"
 
     @property
+    def idle(self) -> list[str]:
+        """Sentences on what is asked of the policy and has no effect as it stands."""
+        network, found = self.network, []
+        given = {"from_namespaces": network.peers, "ports": network.ports, "same_namespace": network.same_namespace}
+        names = [name for name, value in given.items() if value]
+        if names and not self.managed:
+            found.append(f"network_policy: {', '.join(names)}: no effect without managed: true; everybody comes in")
+        given = {"to_namespaces": network.egress_peers, "to_cidrs": network.blocks, "dns: false": not network.dns}
+        names = [name for name, value in given.items() if value]
+        if names and not network.restrict_egress:
+            found.append(f"network_policy: {', '.join(names)}: no effect without restrict_egress: true; all is reached")
+        everywhere = [block["cidr"] for block in network.blocks if block["cidr"].endswith("/0") and not block["ports"]]
+        if everywhere and network.restrict_egress:
+            found.append(
+                f"network_policy: to_cidrs: {', '.join(everywhere)}: all is reached, whatever restrict_egress says"
+            )
+        return found
+
+    @property
     def source_namespace(self) -> str | None:
         """Where pull secrets are copied from: the Nspro's own namespace."""
         return self.claimant.partition("/")[0] if "/" in self.claimant else None
@@ -117,38 +136,35 @@ def of_resource(nspro: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])[A-Z]", lambda found: "_" + found[0].lower(), name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-def read(entry: t.Mapping[str, t.Any], claimant: str, roles: t.Collection[str], known: t.Container[str]) -> Request:
+def read(
+    entry: t.Mapping[str, t.Any], claimant: str, roles: t.Collection[str], known: t.Mapping[str, sizes.Size]
+) -> Request:
     """Check what is asked for.
 
     :param entry: `name`, `size`, `managed`, ... as the module's options have them
     :param roles: ClusterRoles that may be given
-    :param known: names of sizes
+    :param known: the sizes by name
     :raises StewardError: something is not as it must be; the message says what, and where
     """
     name = name_of(entry)
-    size = entry.get("size")
-    if size not in known:
-        raise StewardError(f"size {size!r} is not known; the administrator has defined other ones", size=size)
+    size = _size(entry.get("size"), known)
     network = entry.get("network_policy") or {}
-    limit_range = entry.get("limit_range") or {}
-    wants_limits = limit_range.get("enabled") is not False
-    given_limits = {key: value for key, value in limit_range.items() if key != "enabled" and value}
     return Request(
         name=name,
-        size=t.cast(str, size),
+        size=size,
         managed=bool(entry.get("managed")),
         claimant=claimant,
-        quota=sizes.amounts(entry.get("quota") or {}, "quota"),
-        limit_range=sizes.limits(given_limits, "limit_range") if wants_limits else None,
+        quota=sizes.quota(entry.get("quota") or {}, "quota"),
+        limit_range=_limit_range(entry.get("limit_range") or {}, size, known[size]),
         access=tuple(_access(item, roles) for item in entry.get("access") or ()),
         pull_secrets=_pull_secrets(entry.get("pull_secrets") or (), claimant),
         network=_network(network),
         pod_security=_pod_security(entry.get("pod_security") or {}),
-        labels=_own(entry.get("labels") or {}, "labels", _VALUE),
-        annotations=_own(entry.get("annotations") or {}, "annotations", None),
+        labels=_own(entry.get("labels") or {}, "labels"),
+        annotations=_own(entry.get("annotations") or {}, "annotations"),
         adoption=_choice(entry, "adoption", ADOPTION, "Never"),
         deletion=_choice(entry, "deletion", ("", *DELETION), ""),
         shrink=_choice(entry, "shrink", SHRINK, "Hold"),
@@ -161,9 +177,25 @@ def name_of(entry: t.Mapping[str, t.Any]) -> str:
     :raises StewardError: it is none
     """
     name = str(entry.get("name") or "")
-    if not _NAME.fullmatch(name):
+    if not forms.is_namespace(name):
         raise StewardError(f"{name!r} is no name of a namespace: at most 63 of a-z, 0-9 and -, not - at either end")
     return name
+
+
+def _size(size: t.Any, known: t.Collection[str]) -> str:
+    if isinstance(size, str) and size in known:
+        return size
+    near = [name for name in known if name.lower() == str(size).lower()]
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+    what = f"size {size!r} is not known" if size else "no size is given"
+    raise StewardError(f"{what}; {hint}", size=size)
+
+
+def _limit_range(given: t.Mapping[str, t.Any], name: str, size: sizes.Size) -> limits.Limits | None:
+    own = sizes.limits({key: value for key, value in given.items() if key != "enabled" and value}, "")
+    where = f"with the limit_range of size {name}, " if size.limit_range else ""
+    limits.check(limits.given(size.limit_range, own), where)
+    return own if given.get("enabled") is not False else None
 
 
 def _choice(entry: t.Mapping[str, t.Any], option: str, values: t.Sequence[str], default: str) -> str:
@@ -173,7 +205,7 @@ def _choice(entry: t.Mapping[str, t.Any], option: str, values: t.Sequence[str], 
     return found
 
 
-def _own(given: t.Mapping[str, t.Any], what: str, value_form: re.Pattern[str] | None) -> dict[str, str]:
+def _own(given: t.Mapping[str, t.Any], what: str) -> dict[str, str]:
     """A person's own labels or annotations; none that rules of others or of ours read."""
     for key, value in given.items():
         _check_text(key, value, what)
@@ -181,8 +213,20 @@ def _own(given: t.Mapping[str, t.Any], what: str, value_form: re.Pattern[str] | 
         taken = any(domain == item or domain.endswith(f".{item}") for item in _TAKEN_DOMAINS)
         if taken or (what == "labels" and key in _TAKEN):
             raise StewardError(f"{what}: {key} is not yours to set; others' rules or this product read it")
-        _check_form(key, value, value_form, what)
-    return {key: str(value) for key, value in given.items()}
+        _check_form(key, value if what == "labels" else "", what)
+    found = {key: str(value) for key, value in given.items()}
+    if what == "annotations":
+        _check_room(found)
+    return found
+
+
+def _check_room(annotations: t.Mapping[str, str]) -> None:
+    total = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    most = forms.MOST_OF_ANNOTATIONS - forms.ROOM_FOR_OURS
+    if total > most:
+        raise StewardError(
+            f"annotations have {total} bytes together, with their keys; the Namespace has room for {most}"
+        )
 
 
 def _check_text(key: t.Any, value: t.Any, what: str) -> None:
@@ -190,8 +234,9 @@ def _check_text(key: t.Any, value: t.Any, what: str) -> None:
         raise StewardError(f"{what}: {key}: {value!r} is no text; quote what YAML would read as something else")
 
 
-def _check_form(key: str, value: t.Any, value_form: re.Pattern[str] | None, what: str) -> None:
-    if not _KEY.fullmatch(key) or (value_form and not value_form.fullmatch(str(value))):
+def _check_form(key: str, value: t.Any, what: str) -> None:
+    # prefixes are compared as they are for labels, and in small letters for annotations
+    if not forms.is_key(key.lower() if what == "annotations" else key) or not forms.is_value(str(value)):
         raise StewardError(f"{what}: {key}: {value!r} has a form that the API server refuses")
 
 
@@ -208,7 +253,8 @@ def _access(entry: t.Mapping[str, t.Any], roles: t.Collection[str]) -> Access:
         if subject in _STRANGERS or not subject:
             raise StewardError(f"access: {role} for {subject!r} would be rights for strangers")
     for account in found.service_accounts:
-        if not all(_NAME.fullmatch(part) for part in account.split("/")) or account.count("/") > 1:
+        where, slash, name = account.partition("/")
+        if not forms.is_subdomain(name if slash else account) or (slash and not forms.is_namespace(where)):
             raise StewardError(f"access: service account {account!r} is neither name nor namespace/name")
     if not (subjects or found.service_accounts):
         raise StewardError(f"access: nobody is named for {role}; give users, groups or service_accounts")
@@ -223,7 +269,7 @@ def _pull_secrets(given: t.Iterable[t.Mapping[str, t.Any]], claimant: str) -> tu
         accounts = entry.get("service_accounts")
         names = ("default",) if accounts is None else tuple(accounts)
         for name in (entry.get("name") or "", *names):
-            if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name):
+            if not forms.is_subdomain(name):
                 raise StewardError(f"pull_secrets: {name!r} is no name of a Secret or ServiceAccount")
         if entry["name"] in [item.name for item in found]:
             raise StewardError(f"pull_secrets has {entry['name']} twice; name all its ServiceAccounts in one entry")
@@ -232,27 +278,31 @@ def _pull_secrets(given: t.Iterable[t.Mapping[str, t.Any]], claimant: str) -> tu
 
 
 def _network(given: t.Mapping[str, t.Any]) -> Network:
-    def peers(option: str) -> tuple[dict[str, str], ...]:
-        entries = given.get(option) or ()
-        if not all(entries):
-            # an empty selector would let everybody in
-            raise StewardError(f"network_policy: {option} has an entry without labels; name at least one label")
-        for key, value in (item for entry in entries for item in entry.items()):
-            _check_text(key, value, f"network_policy: {option}")
-            _check_form(key, value, _VALUE, f"network_policy: {option}")
-        return tuple({key: str(value) for key, value in entry.items()} for entry in entries)
-
-    ports = tuple(
-        {"port": int(entry["port"]), "protocol": entry.get("protocol") or "TCP"} for entry in given.get("ports") or ()
-    )
     return Network(
         same_namespace=bool(given.get("same_namespace")),
-        peers=peers("from_namespaces"),
-        ports=ports,
+        peers=_peers(given, "from_namespaces"),
+        ports=forms.ports(given.get("ports") or (), "network_policy: ports"),
         restrict_egress=bool(given.get("restrict_egress")),
-        egress_peers=peers("to_namespaces"),
+        egress_peers=_peers(given, "to_namespaces"),
+        blocks=tuple(_block(entry) for entry in given.get("to_cidrs") or ()),
         dns=given.get("dns") is not False,
     )
+
+
+def _peers(given: t.Mapping[str, t.Any], option: str) -> tuple[dict[str, str], ...]:
+    where, entries = f"network_policy: {option}", given.get(option) or ()
+    if not all(entries):
+        # an empty selector would let everybody in
+        raise StewardError(f"{where} has an entry without labels; name at least one label")
+    for key, value in (item for entry in entries for item in entry.items()):
+        _check_text(key, value, where)
+        _check_form(key, value, where)
+    return tuple({key: str(value) for key, value in entry.items()} for entry in entries)
+
+
+def _block(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    where = "network_policy: to_cidrs"
+    return {"cidr": forms.cidr(entry.get("cidr"), where), "ports": forms.ports(entry.get("ports") or (), where)}
 
 
 def _pod_security(given: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -265,6 +315,10 @@ def _pod_security(given: t.Mapping[str, t.Any]) -> dict[str, str]:
             raise StewardError(f"pod_security: {mode} is {level!r}; it can be {', '.join(_LEVELS)}")
         found[f"pod-security.kubernetes.io/{mode}"] = level
         if version:
+            if not _VERSION.fullmatch(str(version)):
+                raise StewardError(
+                    f"pod_security: {mode}_version is {version!r}; it can be latest, or v1.34 for example"
+                )
             found[f"pod-security.kubernetes.io/{mode}-version"] = str(version)
     if "pod-security.kubernetes.io/enforce" in found:
         # OpenShift's own syncer would overwrite what was set

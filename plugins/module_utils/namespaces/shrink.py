@@ -19,45 +19,66 @@ class Shrink:
     """What a new quota would cut off.
 
     :ivar figures: resource -> {`used`, `hard` (the new one), `now`}
-    :ivar is_known: False where the quota controller has not counted yet, so that nobody can say
+    :ivar is_known: False where nobody can say what is used
+    :ivar why: a sentence on that
     """
 
     figures: t.Mapping[str, t.Mapping[str, str]]
     is_known: bool = True
+    why: str = "what is used is not counted yet"
 
     @property
     def message(self) -> str:
         """The figures in a sentence."""
         if not self.is_known:
-            return "what is used is not counted yet"
+            return self.why
         return ", ".join(
             f"{resource}: {entry['used']} used, {entry['hard']} wanted, {entry['now']} now"
             for resource, entry in self.figures.items()
         )
 
 
-def check(hard: t.Mapping[str, str], live: Object | None) -> Shrink | None:
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """What is used of resources that no quota of ours counts, by resource; `problem` says why nobody knows."""
+
+    used: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    problem: str = ""
+
+
+def uncounted(hard: t.Mapping[str, str], live: Object | None) -> list[str]:
+    """Resources that the quota `live`, or none, does not count yet."""
+    return [name for name in hard if name not in hard_of(live)]
+
+
+def check(hard: t.Mapping[str, str], live: Object | None, counted: Counted | None = None) -> Shrink | None:
     """What a quota of `hard` would cut off in place of `live`; None where nothing is.
 
     What is used is counted some time after it is: figures count only while the status is that of the present spec.
+
+    :param counted: what is used of resources that `live` does not count
     """
-    if live is None:
-        return None
-    now = (live.get("spec") or {}).get("hard") or {}
-    less = [name for name, amount in hard.items() if name not in now or quantity.parse(amount) < _amount(now[name])]
-    if not less:
-        return None
-    status = live.get("status") or {}
+    counted = counted or Counted()
+    if counted.problem:
+        return Shrink({}, is_known=False, why=counted.problem)
+    now = hard_of(live)
+    less = [name for name, amount in hard.items() if name in now and quantity.parse(amount) < _amount(now[name])]
+    status = (live or {}).get("status") or {}
     used = status.get("used") or {}
-    fresh = [name for name in less if name in used]
-    if set(less) & set(now) - set(fresh) or not _is_counted(now, status.get("hard") or {}):
+    if less and (set(less) - set(used) or not _is_counted(now, status.get("hard") or {})):
         return Shrink({}, is_known=False)
+    of = {**{name: used[name] for name in less}, **{name: counted.used[name] for name in hard if name in counted.used}}
     figures = {
-        name: {"used": used[name], "hard": hard[name], "now": now.get(name, "none")}
-        for name in fresh
-        if _amount(used[name]) > quantity.parse(hard[name])
+        name: {"used": of[name], "hard": hard[name], "now": now.get(name, "none")}
+        for name in of
+        if _amount(of[name]) > quantity.parse(hard[name])
     }
     return Shrink(figures) if figures else None
+
+
+def hard_of(live: Object | None) -> t.Mapping[str, str]:
+    """What a quota allows; nothing where there is none."""
+    return ((live or {}).get("spec") or {}).get("hard") or {}
 
 
 def _is_counted(spec: t.Mapping[str, str], status: t.Mapping[str, str]) -> bool:
@@ -71,18 +92,22 @@ def _amount(text: str) -> t.Any:
         return quantity.parse(0)
 
 
-def headroom(live: Object | None, limits: t.Mapping[str, str]) -> str | None:
+def headroom(live: Object | None, hard: t.Mapping[str, str], limits: t.Mapping[str, t.Any]) -> str | None:
     """A sentence where not even one more container with default limits fits: replacing a Pod needs room for two.
 
-    :param limits: the LimitRange's `default`
+    :param live: the quota as it is, whose status says what is used
+    :param hard: the quota as it will be
+    :param limits: what the LimitRange fills in, {`default`, `default_request`}
     """
-    status = (live or {}).get("status") or {}
-    used, hard = status.get("used") or {}, status.get("hard") or {}
-    tight = []
-    for name, amount in limits.items():
-        resource = f"limits.{name}"
-        if resource in used and resource in hard:
-            free = _amount(hard[resource]) - _amount(used[resource])
-            if free < quantity.parse(amount):
-                tight.append(f"{resource}: {used[resource]} of {hard[resource]} used")
+    used = ((live or {}).get("status") or {}).get("used") or ({} if live else dict.fromkeys(hard, "0"))
+    asked = {f"limits.{name}": amount for name, amount in (limits.get("default") or {}).items()}
+    for name, amount in (limits.get("default_request") or {}).items():
+        asked |= {f"requests.{name}": amount, name: amount}
+    asked |= {"pods": "1", "count/pods": "1"}
+    tight = [
+        f"{resource}: {used[resource]} of {hard[resource]} used"
+        for resource, amount in asked.items()
+        if resource in used and resource in hard
+        if _amount(hard[resource]) - _amount(used[resource]) < quantity.parse(amount)
+    ]
     return f"no room for another Pod, so a rolling update may not go on ({', '.join(tight)})" if tight else None

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import quantity
-
-_RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forms
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import limits as container_limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +19,12 @@ class Size:
 
     :ivar quota: `hard` of its ResourceQuota, object counts such as `count/pods` among it
     :ivar limit_range: `default`, `default_request`, `max`, `min` of containers; what is absent is half of the quota
+    :ivar node_selector: labels of the nodes on which its Pods run
     """
 
     quota: t.Mapping[str, str]
     limit_range: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    node_selector: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 DEFAULTS: t.Mapping[str, Size] = {
@@ -32,13 +32,14 @@ DEFAULTS: t.Mapping[str, Size] = {
     "medium": Size({"limits.cpu": "200m", "limits.memory": "200Mi"}),
     "large": Size({"limits.cpu": "300m", "limits.memory": "300Mi"}),
 }
-LIMITS = ("default", "default_request", "max", "min")
+LIMITS = container_limits.KEYS
+_KEYS = ("quota", "limit_range", "node_selector")
 
 
 def read(given: t.Mapping[str, t.Any] | None) -> t.Mapping[str, Size]:
     """The administrator's sizes, which replace the three; nothing given means the three.
 
-    :param given: name -> {`quota`: {resource: quantity}, `limit_range`: {`default`: {...}, ...}}
+    :param given: name -> {`quota`: {resource: quantity}, `limit_range`: {`default`: {...}, ...}, `node_selector`}
     :raises StewardError: a size that is none; the message names it
     """
     if not given:
@@ -48,42 +49,59 @@ def read(given: t.Mapping[str, t.Any] | None) -> t.Mapping[str, Size]:
 
 def _size(name: str, entry: t.Any) -> Size:
     where = f"size {name}"
+    if not name or not forms.is_value(name):
+        # it is the value of the label `size`
+        raise StewardError(f"size {name!r} has a name that no label can have: at most 63 of a-z, A-Z, 0-9, -, _ and .")
     if not isinstance(entry, t.Mapping) or not isinstance(entry.get("quota"), t.Mapping) or not entry["quota"]:
         raise StewardError(f"{where} has no quota; give it as a map, for example limits.cpu: 300m")
-    unknown = set(entry) - {"quota", "limit_range"}
+    unknown = set(entry) - set(_KEYS)
     if unknown:
-        raise StewardError(f"{where} has the key {sorted(unknown)[0]}; quota and limit_range are known")
-    return Size(amounts(entry["quota"], f"{where}: quota"), limits(entry.get("limit_range") or {}, where))
+        raise StewardError(f"{where} has the key {sorted(map(str, unknown))[0]}; {', '.join(_KEYS)} are known")
+    found = limits(entry.get("limit_range") or {}, f"{where}: ")
+    container_limits.check(found, f"{where}: ")
+    return Size(quota(entry["quota"], f"{where}: quota"), found, _node_selector(entry.get("node_selector"), where))
 
 
-def limits(given: t.Mapping[str, t.Any], where: str) -> dict[str, dict[str, str]]:
-    """Container limits as they were given, checked.
+def _node_selector(given: t.Any, where: str) -> dict[str, str]:
+    if not given:
+        return {}
+    if not isinstance(given, t.Mapping):
+        raise StewardError(f"{where}: node_selector is not a map of labels, for example pool: teams")
+    for key, value in given.items():
+        if not isinstance(key, str) or not isinstance(value, str) or not forms.is_key(key) or not forms.is_value(value):
+            raise StewardError(f"{where}: node_selector: {key}: {value!r} is no label; quote what YAML reads otherwise")
+    return dict(given)
 
+
+def limits(given: t.Any, where: str) -> dict[str, dict[str, str]]:
+    """Container limits as they were given, each checked by itself.
+
+    :param where: what stands before the option in a message
     :raises StewardError: a key that is none, or no quantity
     """
+    if not isinstance(given, t.Mapping):
+        raise StewardError(f"{where}limit_range is not a map of {', '.join(LIMITS)}")
     unknown = set(given) - set(LIMITS)
     if unknown:
-        raise StewardError(f"{where}: limit_range has the key {sorted(unknown)[0]}; {', '.join(LIMITS)} are known")
-    return {key: amounts(given[key] or {}, f"{where}: limit_range.{key}") for key in LIMITS if given.get(key)}
+        first = sorted(map(str, unknown))[0]
+        raise StewardError(f"{where}limit_range has the key {first}; {', '.join(LIMITS)} are known")
+    return {
+        key: _amounts(given[key], f"{where}limit_range.{key}", forms.check_limit) for key in LIMITS if given.get(key)
+    }
 
 
-def amounts(given: t.Any, where: str) -> dict[str, str]:
+def quota(given: t.Any, where: str) -> dict[str, str]:
     """A map of resource -> quantity as texts.
 
-    :raises StewardError: it is no map, a key is no name of a resource, or a value is no quantity that can be
+    :raises StewardError: it is no map, a key is no resource of a quota, or a value is no quantity that can be
     """
+    return _amounts(given, where, forms.check_quota)
+
+
+def _amounts(given: t.Any, where: str, check: t.Callable[[str, t.Any, str], None]) -> dict[str, str]:
     if not isinstance(given, t.Mapping):
         raise StewardError(f"{where} is not a map of resources and quantities")
-    found = {}
     for resource, amount in given.items():
-        if not _RESOURCE.fullmatch(str(resource)):
-            # the API server would refuse the whole quota, in a namespace that is there already
-            raise StewardError(f"{where}: {resource!r} is no name of a resource, limits.cpu or count/pods for example")
-        try:
-            number = quantity.parse(amount)
-        except StewardError as exc:
-            raise StewardError(f"{where}.{resource}: {exc}") from None
-        if number < 0:
-            raise StewardError(f"{where}.{resource} is {amount}; it cannot be less than 0")
-        found[str(resource)] = str(amount)
-    return found
+        # the API server would refuse the whole object, in a namespace that is there already
+        check(str(resource), amount, where)
+    return {str(resource): str(amount) for resource, amount in given.items()}

@@ -12,10 +12,10 @@ import pytest
 import yaml
 from unit.config.test_crds import errors
 
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import nspro_status, sizes
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forms, nspro_status, sizes
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import request as requests
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.provision import Result
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.request import Request
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.shrink import Shrink
 
 ROLES = ("admin", "edit", "view")
@@ -76,6 +76,7 @@ def test_every_option_of_the_schema_arrives(every_option):
         ({"port": 8443, "protocol": "TCP"},),
         True,
         ({"team": "databases"},),
+        ({"cidr": "192.0.2.0/28", "ports": ({"port": 5432, "protocol": "TCP"},)},),
         True,
     )
 
@@ -120,4 +121,4 @@ def test_every_status_that_is_written_fits_the_schema(schemas, every_option, sta
 def test_a_name_that_no_namespace_can_have_is_refused_by_the_resource_itself(schemas):
     (rule,) = schemas["Nspro"]["x-kubernetes-validations"]
     # the same form as the code's
-    assert requests._NAME.pattern in rule["rule"]
+    assert forms.LABEL in rule["rule"]

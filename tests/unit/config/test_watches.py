@@ -12,7 +12,7 @@ import yaml
 from ansible.vars import reserved
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import NSPRO_GROUP
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forecast, provision
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forecast, writing
 
 #: what the passes of a kind read
 READ = {
@@ -99,7 +99,7 @@ def test_playbooks_are_named_from_the_folder_the_operator_starts_in(root, watche
 
 
 def test_kinds_of_a_nspros_passes_are_those_that_its_code_reads_and_writes(watches):
-    known = {*provision.API.items(), ("Nspro", NSPRO_GROUP), ("Event", "v1"), ("Pod", "v1"), ("Service", "v1")}
+    known = {*writing.API.items(), ("Nspro", NSPRO_GROUP), ("Event", "v1"), ("Pod", "v1"), ("Service", "v1")}
     known.add(("CustomResourceDefinition", "apiextensions.k8s.io/v1"))
     known |= {(kind, forecast.ADMISSION) for kind in forecast.WEBHOOKS}
     listed = {

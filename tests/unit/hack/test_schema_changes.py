@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hack import schema_changes
 
@@ -129,3 +132,18 @@ def test_a_definition_may_get_another_version_and_another_short_name():
     versions = [{**CRD["spec"]["versions"][0], "name": "v2"}, *CRD["spec"]["versions"]]
     new = changed(changed(CRD, "spec/versions", versions), "spec/names/shortNames", ["sh", "sp"])
     assert schema_changes.crd_breaks(CRD, new) == []
+
+
+@pytest.mark.parametrize(("old", "new"), schema_changes.WIDER.items())
+@given(data=st.data())
+def test_a_pattern_that_is_said_to_admit_more_does(old, new, data):
+    text = data.draw(st.from_regex(old, fullmatch=True))
+    assert re.fullmatch(new, text)
+    assert schema_changes.breaks({"pattern": old}, {"pattern": new}) == []
+    assert schema_changes.breaks({"pattern": new}, {"pattern": old})
+
+
+def test_a_pattern_may_go_and_not_come_in():
+    assert schema_changes.breaks({"pattern": "^a$"}, {}) == []
+    assert schema_changes.breaks({}, {"pattern": "^a$"})
+    assert schema_changes.breaks({"pattern": "^a$"}, {"pattern": "^b$"})

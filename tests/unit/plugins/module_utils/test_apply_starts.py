@@ -146,6 +146,42 @@ def test_a_deployment_of_another_controller_is_not_touched():
     assert cluster.writes == ["status Start/start-sample"]
 
 
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_deployment_of_nobody_is_not_even_asked_about(check_mode):
+    theirs = workload(name="nginx-sample")
+    cluster = FakeCluster(start(), theirs)
+    before = cluster.read("Deployment", "nginx-sample")
+    done = run(cluster, check_mode=check_mode)
+    assert states(done) == [("start-sample", "nginx-sample", "conflict")]
+    assert cluster.read("Deployment", "nginx-sample") == before
+    assert "apply Deployment/nginx-sample" not in cluster.requests
+    assert "kubesteward.io/adopt=start-sample" in done.warnings[0]
+
+
+def test_a_deployment_that_was_given_is_taken_and_stays_taken_without_the_word():
+    cluster = FakeCluster(start(), workload(name="nginx-sample", annotations={"kubesteward.io/adopt": "start-sample"}))
+    assert states(run(cluster)) == [("start-sample", "nginx-sample", "applied")]
+    cluster.edit("Deployment", "nginx-sample", lambda obj: obj["metadata"].pop("annotations"))
+    assert states(run(cluster)) == [("start-sample", "nginx-sample", "unchanged")]
+
+
+def test_what_somebody_made_since_our_look_is_not_taken_by_force():
+    cluster = FakeCluster(start())
+    forced = []
+    apply = cluster.apply
+
+    def seen(obj, subresource="", dry_run=False, force=True):
+        if obj["kind"] == "Deployment" and not dry_run:
+            forced.append(force)
+        return apply(obj, subresource, dry_run, force)
+
+    cluster.apply = seen
+    run(cluster)
+    cluster.edit("Start", "start-sample", lambda obj: obj["spec"].update(replicas=2))
+    run(cluster)
+    assert forced == [False, True]
+
+
 @pytest.mark.parametrize("verb", ["apply", "status"])
 def test_one_that_is_refused_stops_no_other(verb):
     cluster = FakeCluster(start(), start("second", workload_name="shop"))

@@ -262,6 +262,22 @@ def test_a_deletion_is_of_that_uid_alone():
     assert server.asked[0][2]["body"]["preconditions"] == {"uid": "abc"}
 
 
+def test_a_deletion_that_is_only_asked_about_says_so_where_the_api_server_looks():
+    server = Server({}, {})
+    cluster_of(server).delete(DEPLOYMENT, "abc", dry_run=True)
+    assert server.asked[0][2]["body"]["dryRun"] == ["All"]
+    assert server.asked[0][2]["dry_run"] == "All"
+    cluster_of(server).delete(DEPLOYMENT, "abc")
+    assert "dryRun" not in server.asked[1][2]["body"]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_creation_can_be_only_asked_about(dry_run):
+    server = Server({})
+    cluster_of(server).create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, dry_run=dry_run)
+    assert server.asked[0][2]["dry_run"] == ("All" if dry_run else None)
+
+
 @pytest.mark.parametrize("status", [404, 409])
 def test_what_is_gone_or_another_is_not_deleted_and_no_error(status):
     cluster_of(Server(refusal(status, "x"))).delete(DEPLOYMENT, "abc")

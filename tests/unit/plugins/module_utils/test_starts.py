@@ -104,13 +104,72 @@ def test_a_deployment_of_another_controller_is_left_alone():
     assert "Rollout r" in starts.conflict({"metadata": {}, "spec": resource["spec"]}, [], foreign)
 
 
-def test_a_deployment_of_nobody_is_taken():
+def test_its_own_deployment_is_no_conflict():
     resource = start()
     own = workload(
         ownerReferences=[{"kind": "Start", "name": "s", "uid": resource["metadata"]["uid"], "controller": True}]
     )
-    assert starts.conflict(resource, [resource], workload()) is None
     assert starts.conflict(resource, [resource], own) is None
+
+
+def test_a_deployment_that_another_operator_made_for_the_start_is_its_own():
+    resource = start()
+    marked = [{"kind": "Start", "name": "start-sample", "uid": resource["metadata"]["uid"]}]
+    assert starts.conflict(resource, [resource], workload(ownerReferences=marked)) is None
+    other = starts.conflict(resource, [resource], workload(ownerReferences=[{"kind": "Team", "name": "t", "uid": "u"}]))
+    assert "is there already and belongs to Team t; it is left alone" in other
+    # one without a Start has no identity that an owner could be
+    plain = starts.conflict({"metadata": {}, "spec": resource["spec"]}, [], workload(ownerReferences=marked))
+    assert "belongs to Start start-sample" in plain
+
+
+PATCHED = {"manager": "kubesteward", "operation": "Update"}
+APPLIED = {"manager": "kubesteward", "operation": "Apply"}
+OF_STATUS = {**APPLIED, "subresource": "status"}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"annotations": {"kubesteward.io/adopt": "another-start"}},
+        {"annotations": {"kubesteward.io/adopt": ""}},
+        {"labels": {"kubesteward.io/adopt": "start-sample"}},
+        # a run without a Start has made it: it is no Start's for that
+        {"managedFields": [APPLIED]},
+    ],
+    ids=["bare", "another start", "empty", "label", "of a playbook"],
+)
+def test_a_deployment_that_nobody_gave_to_the_start_is_left_alone_and_named(metadata):
+    resource = start()
+    message = starts.conflict(resource, [resource], workload(name="nginx-sample", **metadata))
+    assert message.startswith("Deployment nginx-sample is there already and belongs to nobody; it is left alone.")
+    assert "goes with it later" in message
+    assert message.endswith("kubectl annotate deployment nginx-sample -n shop kubesteward.io/adopt=start-sample")
+
+
+@pytest.mark.parametrize("metadata", [{}, {"managedFields": [PATCHED]}, {"managedFields": [OF_STATUS]}])
+def test_a_run_without_a_start_leaves_what_it_has_not_made_alone(metadata):
+    plain = {"metadata": {}, "spec": start()["spec"]}
+    message = starts.conflict(plain, [], workload(name="nginx-sample", **metadata))
+    assert "Use another start_name" in message
+    assert "goes with it" not in message
+    assert message.endswith("kubesteward.io/adopt=playbook")
+
+
+def test_the_word_of_whoever_has_the_deployment_gives_it():
+    resource, plain = start(), {"metadata": {}, "spec": start()["spec"]}
+    given = workload(annotations={"kubesteward.io/adopt": "start-sample"})
+    assert starts.conflict(resource, [resource], given) is None
+    assert starts.conflict(plain, [], given)
+    assert starts.conflict(plain, [], workload(annotations={"kubesteward.io/adopt": "playbook"})) is None
+    assert starts.conflict(plain, [], workload(managedFields=[APPLIED])) is None
+    # a controller outranks it
+    owned = workload(
+        annotations={"kubesteward.io/adopt": "start-sample"},
+        ownerReferences=[{"kind": "Rollout", "name": "r", "uid": "u", "controller": True}],
+    )
+    assert "Rollout r" in starts.conflict(resource, [resource], owned)
 
 
 def test_only_what_an_apply_would_change_differs():

@@ -115,7 +115,7 @@ class FakeCluster:
             raise ApiError(f"Could not patch {target}: the server rejected our request ({exc})", 422) from exc
         return self._store("patch", target, before, after, dry_run)
 
-    def apply(self, obj: Object, subresource: str = "", dry_run: bool = False) -> Object:
+    def apply(self, obj: Object, subresource: str = "", dry_run: bool = False, force: bool = True) -> Object:
         target = Reference.of(obj)
         key = (target.kind, target.namespace, target.name)
         if subresource == "status":
@@ -133,6 +133,7 @@ class FakeCluster:
         before = copy.deepcopy(self.objects.get(key) or {"metadata": {**obj["metadata"], "uid": f"uid-{target.name}"}})
         after = {**before, **obj, "metadata": {**before["metadata"], **obj["metadata"]}}
         after["spec"] = {**(before.get("spec") or {}), **obj["spec"]}
+        after["metadata"]["managedFields"] = [{"manager": "kubesteward", "operation": "Apply"}]
         return self._store("apply", target, before if key in self.objects else {}, after, dry_run)
 
     def create(self, obj: Object) -> Object:

@@ -86,7 +86,7 @@ def params(**given: t.Any) -> Object:
     spec = ns_provision.argument_spec()
     found = {name: entry.get("default") for name, entry in spec.items()}
     if given.get("nspros"):
-        given["nspros"] = {"name": None, "must_exist": True, **given["nspros"]}
+        given["nspros"] = {"name": None, "must_exist": True, "all": False, **given["nspros"]}
     return {**found, **given}
 
 
@@ -94,12 +94,13 @@ def provision(api: FakeApi, check_mode: bool = False, now: str = NOW, **given: t
     """One call of the module."""
     api.writes.clear()
     api.requests.clear()
+    api.asked.clear()
     return ns_provision.run(params(**given), api, check_mode, check_mode, now)
 
 
 def one_pass(api: FakeApi, name: str | None = None, home: str = HOME, **given: t.Any) -> nspros.Told:
-    """One pass over the Nspros of a namespace, or over one of them."""
-    wanted = {"namespace": home, "name": name, "must_exist": False}
+    """One pass over the Nspros of a namespace, or over one of them; without a name all are meant."""
+    wanted = {"namespace": home, "name": name, "must_exist": False, "all": True}
     return provision(api, nspros=wanted, **given)
 
 

@@ -8,6 +8,7 @@ It has the methods of `kube.Cluster`. What it fills in, and who owns what, was c
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import threading
@@ -37,6 +38,7 @@ class FakeApi:
     """Objects by kind, namespace and name.
 
     :ivar writes: what really changed something, as `verb Kind/namespace/name`
+    :ivar asked: what dry runs would have changed, in the same form
     :ivar requests: every call in order
     :ivar before: called with verb and target before a request; may change the cluster or raise an ApiError
     :ivar used: what the quota controller counts, by Namespace and resource; None while it does not come to it
@@ -47,6 +49,7 @@ class FakeApi:
         self.objects: dict[Key, Object] = {}
         self.owners: dict[Key, Owners] = {}
         self.writes: list[str] = []
+        self.asked: list[str] = []
         self.requests: list[str] = []
         self.events: list[Object] = []
         self.accounts = accounts
@@ -78,8 +81,8 @@ class FakeApi:
         parts = ("apiVersion", "kind", "metadata")
         return [{key: item[key] for key in parts} for item in found] if metadata_only else found
 
-    def create(self, obj: Object) -> Object:
-        with self._lock:
+    def create(self, obj: Object, dry_run: bool = False) -> Object:
+        with self._lock, self._only_asked(dry_run):
             if obj["kind"] == "Event":
                 self._begin("create", Reference("v1", "Event", obj["metadata"]["namespace"], ""))
                 self.events.append(copy.deepcopy(obj))
@@ -93,7 +96,7 @@ class FakeApi:
             return t.cast(Object, self.read(*_key(target)))
 
     def apply(self, obj: Object, subresource: str = "", dry_run: bool = False, force: bool = True) -> Object:
-        with self._lock:
+        with self._lock, self._only_asked(dry_run):
             target = Reference.of(obj)
             self._begin("status" if subresource else "apply", target)
             key = _key(target)
@@ -108,7 +111,7 @@ class FakeApi:
             return t.cast(Object, self.read(*key))
 
     def json_patch(self, target: Reference, operations: list[Object], dry_run: bool = False) -> Object:
-        with self._lock:
+        with self._lock, self._only_asked(dry_run):
             self._begin("patch", target)
             key = _key(target)
             before = self.objects.get(key)
@@ -121,8 +124,8 @@ class FakeApi:
             self._store("patch", target, before, after, self._updated(key, before, after, US))
             return t.cast(Object, self.read(*key))
 
-    def delete(self, target: Reference, uid: str, version: str | None = None) -> None:
-        with self._lock:
+    def delete(self, target: Reference, uid: str, version: str | None = None, dry_run: bool = False) -> None:
+        with self._lock, self._only_asked(dry_run):
             self._begin("delete", target)
             there = self.objects.get(_key(target))
             # kube.Cluster lets pass what is gone, or another one
@@ -132,6 +135,19 @@ class FakeApi:
                 raise refused(409, f"Could not delete {target}: it has changed")
             self.writes.append(_line("delete", target))
             self.remove(target.kind, target.namespace, target.name)
+
+    @contextlib.contextmanager
+    def _only_asked(self, dry_run: bool) -> t.Iterator[None]:
+        """Everything is as it was, if it was a dry run."""
+        before = (self.objects, self.owners, self.writes, self.events)
+        if dry_run:
+            self.objects, self.owners, self.writes, self.events = copy.deepcopy(before)
+        try:
+            yield
+        finally:
+            if dry_run:
+                self.asked += self.writes[len(before[2]) :]
+                self.objects, self.owners, self.writes, self.events = before
 
     # what others do
 

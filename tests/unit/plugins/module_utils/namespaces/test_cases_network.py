@@ -240,3 +240,112 @@ def test_check_mode_names_the_services_that_a_closed_policy_cuts_off():
     (warning,) = builders.only(builders.one_pass(api, check_mode=True)).warnings
     assert "Services web" in warning
     assert api.writes == []
+
+
+def test_addresses_outside_of_the_pod_network_are_reached_on_their_ports():
+    blocks = [
+        {"cidr": "192.0.2.0/28", "ports": [{"port": 5432}, {"port": 53, "protocol": "UDP"}]},
+        {"cidr": "10.9.0.1/32"},
+    ]
+    api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": True, "toCIDRs": blocks}))
+    assert builders.only(builders.settled(api)).warnings == []
+    spec = api.objects[("NetworkPolicy", "team-a", "team-a-np")]["spec"]
+    assert spec["egress"][1:3] == [
+        {
+            "to": [{"ipBlock": {"cidr": "192.0.2.0/28"}}],
+            "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}],
+        },
+        {"to": [{"ipBlock": {"cidr": "10.9.0.1/32"}}]},
+    ]
+    by_module = builders.cluster()
+    given = {"restrict_egress": True, "to_cidrs": blocks}
+    builders.provision(by_module, name="team-a", size="small", network_policy=given)
+    assert by_module.objects[("NetworkPolicy", "team-a", "team-a-np")]["spec"] == spec
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ({"fromNamespaces": [{"team": "b"}]}, "from_namespaces: no effect without managed: true; everybody comes in"),
+        ({"ports": [{"port": 80}]}, "ports: no effect without managed: true"),
+        ({"sameNamespace": True}, "same_namespace: no effect without managed: true"),
+        (
+            {"ports": [{"port": 80}], "fromNamespaces": [{"a": "b"}]},
+            "from_namespaces, ports: no effect without managed",
+        ),
+        ({"toNamespaces": [{"team": "b"}]}, "to_namespaces: no effect without restrict_egress: true; all is reached"),
+        ({"toCIDRs": [{"cidr": "10.0.0.0/8"}]}, "to_cidrs: no effect without restrict_egress: true"),
+        ({"dns": False}, "dns: false: no effect without restrict_egress: true"),
+    ],
+)
+def test_what_has_no_effect_is_a_warning_and_the_namespace_is_ready(policy, told):
+    api = builders.cluster(builders.nspro(networkPolicy=policy))
+    result = builders.only(builders.one_pass(api))
+    assert result.state == "ready"
+    (warning,) = result.warnings
+    assert told in warning
+    assert api.objects[("Nspro", "ops", "team-a")]["status"]["warnings"] == [warning]
+    api.put(builders.nspro(managed=True, networkPolicy={**policy, "restrictEgress": True}))
+    assert builders.only(builders.one_pass(api)).warnings == []
+
+
+NODES = "scheduler.alpha.kubernetes.io/node-selector"
+
+
+@pytest.mark.parametrize(("openshift", "key"), [(False, NODES), (True, "openshift.io/node-selector")])
+def test_a_size_puts_pods_on_its_nodes_and_no_author_does(openshift, key):
+    def known(**nodes):
+        return {"small": {"quota": {"limits.cpu": "1"}, "node_selector": nodes}}
+
+    def annotations(**nodes):
+        builders.settled(api, sizes=known(**nodes), openshift=openshift)
+        return api.objects[("Namespace", None, "team-a")]["metadata"]["annotations"]
+
+    api = builders.cluster(builders.nspro())
+    assert annotations(pool="teams", zone="a")[key] == "pool=teams,zone=a"
+    assert annotations(pool="others")[key] == "pool=others"
+    assert key not in annotations()
+    api.put(builders.nspro(annotations={key: "pool=gpu"}))
+    result = builders.only(builders.one_pass(api, sizes=known(pool="teams")))
+    assert (result.state, builders.writes(api)) == ("invalid", [])
+
+
+def test_nodes_that_an_administrator_has_chosen_by_hand_are_left_alone():
+    known = {"small": {"quota": {"limits.cpu": "1"}}}
+    api = builders.cluster(builders.nspro())
+    builders.settled(api, sizes=known)
+    api.edit("Namespace", None, "team-a", lambda obj: obj["metadata"]["annotations"].update({NODES: "pool=x"}), "admin")
+    known["small"]["node_selector"] = {"pool": "teams"}
+    result = builders.only(builders.one_pass(api, sizes=known))
+    assert result.state == "conflict"
+    assert f"{NODES}=pool=x of the Namespace is set by admin" in result.msg
+
+
+def test_the_nodes_of_a_size_that_is_held_stay_as_they_are():
+    known = {
+        name: {"quota": {"limits.cpu": cpu}, "node_selector": {"pool": name}}
+        for name, cpu in (("small", "1"), ("large", "2"))
+    }
+    api = builders.cluster(builders.nspro(nssize="large"))
+    builders.settled(api, sizes=known)
+    api.count("team-a", limits_cpu="2")
+    api.put(builders.nspro())
+    assert builders.only(builders.one_pass(api, sizes=known)).state == "held"
+    assert api.objects[("Namespace", None, "team-a")]["metadata"]["annotations"][NODES] == "pool=large"
+    assert builders.writes(api) == []
+
+
+@pytest.mark.parametrize(
+    ("block", "warns"),
+    [
+        ({"cidr": "0.0.0.0/0"}, True),
+        ({"cidr": "::/0"}, True),
+        ({"cidr": "0.0.0.0/0", "ports": [{"port": 443}]}, False),
+        ({"cidr": "0.0.0.0/1"}, False),
+    ],
+)
+def test_a_block_of_everything_undoes_the_restriction_and_a_warning_says_so(block, warns):
+    api = builders.cluster(builders.nspro(networkPolicy={"restrictEgress": True, "toCIDRs": [block]}))
+    found = builders.only(builders.one_pass(api)).warnings
+    told = f"network_policy: to_cidrs: {block['cidr']}: all is reached, whatever restrict_egress says"
+    assert found == ([told] if warns else [])

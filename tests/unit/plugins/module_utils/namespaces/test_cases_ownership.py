@@ -287,7 +287,7 @@ def test_nothing_that_is_written_asks_for_the_right_to_block_an_owners_deletion(
     api = builders.cluster(builders.secret(), builders.nspro(**EVERYTHING))
     written = []
     create, apply = api.create, api.apply
-    api.create = lambda obj: written.append(obj) or create(obj)
+    api.create = lambda obj, **others: written.append(obj) or create(obj, **others)
     api.apply = lambda obj, *more, **others: written.append(obj) or apply(obj, *more, **others)
     builders.one_pass(api)
     assert len(written) > 6

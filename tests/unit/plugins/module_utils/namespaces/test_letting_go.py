@@ -33,13 +33,13 @@ class Contested:
     def find(self, *_arguments, **_more):
         return []
 
-    def json_patch(self, target, operations):
+    def json_patch(self, target, operations, dry_run=False):
         self.patches.append(operations)
         raise ApiError(f"Could not patch {target}: it was modified", 409)
 
 
 def let_go(cluster: Contested) -> provision.Result:
-    return provision.let_go(cluster, "team-a", "ops/team-a", str, provision.Options(sizes.DEFAULTS))
+    return provision.let_go(cluster, "team-a", "ops/team-a", provision.Farewell(), provision.Options(sizes.DEFAULTS))
 
 
 def test_a_namespace_that_could_not_be_released_keeps_the_finalizer():

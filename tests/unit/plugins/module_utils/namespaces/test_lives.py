@@ -18,7 +18,6 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namesp
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces.fake_api import refused
 
 NAMESPACE = ("Namespace", None, "team-a")
-CRD = ("CustomResourceDefinition", None, nspros.CRD)
 
 
 def provided(*more, **spec):
@@ -171,36 +170,27 @@ def test_check_mode_lets_go_of_nothing():
 
 
 def goes(api, what):
-    """The definition or the Nspros' own namespace begins to go, or is gone."""
-    if what.startswith("definition"):
-        api.objects[CRD]["metadata"]["deletionTimestamp"] = builders.NOW
-        if what.endswith("gone"):
-            api.remove(*CRD)
-    else:
-        api.remove("Namespace", None, HOME)
-        if what.endswith("gone"):
-            api.finish(HOME)
+    """The Nspros' own namespace begins to go, or is gone."""
+    api.remove("Namespace", None, HOME)
+    if what.endswith("gone"):
+        api.finish(HOME)
 
 
-WHOLE = ["definition", "definition gone", "namespace", "namespace gone"]
-
-
-@pytest.mark.parametrize("what", WHOLE)
-def test_where_more_than_the_nspro_goes_nothing_is_deleted(what):
+@pytest.mark.parametrize("what", ["namespace", "namespace gone"])
+def test_where_the_nspros_namespace_goes_nothing_is_deleted(what):
     api = provided(deletion="Delete")
     api.remove("Nspro", HOME, "team-a")
     goes(api, what)
     result = builders.only(builders.one_pass(api))
     assert result.state == "released"
-    assert ("CustomResourceDefinition" if what.startswith("definition") else "its own namespace ops") in result.msg
+    assert "its own namespace ops" in result.msg
     assert exists(api)
     assert builders.claim_of(api, "team-a") is None
 
 
-@pytest.mark.parametrize("what", ["definition", "namespace"])
-def test_so_it_is_where_its_finalizer_waits_for_us(what):
+def test_so_it_is_where_its_finalizer_waits_for_us():
     api = provided(deletion="Delete")
-    goes(api, what)
+    goes(api, "namespace")
     api.objects[("Nspro", HOME, "team-a")]["metadata"]["deletionTimestamp"] = builders.NOW
     assert builders.only(builders.one_pass(api, name="team-a", state="absent")).state == "released"
     assert exists(api)

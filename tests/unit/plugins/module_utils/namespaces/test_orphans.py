@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 
 import pytest
@@ -102,3 +103,68 @@ def test_managed_fields_of_a_backup_are_older_than_what_it_made():
     for entry in namespace["metadata"]["managedFields"]:
         entry["time"] = "2025-12-31T00:00:00Z"
     assert claims.is_copy(namespace)
+
+
+@pytest.mark.parametrize("what", ["definition", "definition gone"])
+@pytest.mark.parametrize("way", ["its finalizer", "the command line"])
+@pytest.mark.parametrize("deletion", ["Delete", "Keep"])
+def test_where_the_definition_goes_claim_and_guards_stay_and_are_known_again_on_return(
+    what: str, way: str, deletion: str
+):
+    api = builders.cluster(builders.nspro(deletion=deletion))
+    builders.settled(api)
+    definition = copy.deepcopy(api.objects[DEFINITION])
+    nspro = api.objects[("Nspro", HOME, "team-a")]
+
+    def goes():
+        api.objects[DEFINITION]["metadata"]["deletionTimestamp"] = builders.NOW
+        if what.endswith("gone"):
+            api.remove(*DEFINITION)
+
+    nspro["metadata"]["deletionTimestamp"] = builders.NOW
+    if way == "its finalizer":
+        goes()
+        result = builders.only(builders.one_pass(api, name="team-a", state="absent"))
+    else:
+        api.remove("Nspro", HOME, "team-a")
+        goes()
+        result = builders.only(builders.one_pass(api))
+    assert (result.state, result.reason, result.error, builders.writes(api)) == ("pending", "in_doubt", "", [])
+    assert f"CustomResourceDefinition {nspros.CRD} is" in result.msg
+    assert "nspro_namespace=ops -e nspro_state=released -e nspro_all=true" in result.msg
+    api.objects.pop(("Nspro", HOME, "team-a"), None)
+    api.put(definition)
+    # back, but for the Nspros: they may be still to come
+    api.objects[DEFINITION]["metadata"]["creationTimestamp"] = builders.LATER
+    api.objects[NAMESPACE]["metadata"]["creationTimestamp"] = builders.NOW
+    assert builders.only(builders.one_pass(api)).reason == "in_doubt"
+    api.put(builders.nspro(deletion=deletion), uid="another")
+    told = builders.one_pass(api)
+    assert (builders.only(told).state, builders.writes(api)) == ("ready", [])
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_where_the_definition_and_the_nspros_namespace_go_together_claim_and_guard_stay(guarded: bool):
+    api = orphaned()
+    if guarded:
+        api.edit(*NAMESPACE, lambda obj: obj["metadata"]["annotations"].update({claims.GUARD: ""}), "admin")
+    api.remove("Namespace", None, HOME)
+    api.objects[DEFINITION]["metadata"]["deletionTimestamp"] = builders.NOW
+    before = api.dump()
+    result = builders.only(builders.one_pass(api))
+    assert (result.reason, api.dump()) == ("in_doubt", before)
+
+
+def test_without_the_definition_an_administrator_lets_go_with_a_word():
+    api = orphaned()
+    api.remove(*DEFINITION)
+    assert builders.only(builders.one_pass(api, state="released")).state == "released"
+    assert builders.claim_of(api, "team-a") is None
+
+
+def test_a_playbooks_own_namespaces_do_not_depend_on_the_definition():
+    api = builders.cluster()
+    builders.provision(api, name="team-a", size="small")
+    api.remove(*DEFINITION)
+    assert builders.only(builders.provision(api, name="team-a", state="absent")).state == "terminating"
+    assert not [line for line in api.requests if "CustomResourceDefinition" in line]

@@ -19,7 +19,8 @@ SAME = [
     *states.CPU,
     *states.MEMORY,
     *states.COUNTS,
-    ("0.1n", "1n"),
+    ("0.1n", "1n", "1m"),
+    ("0.3001", "301m", "0.3000001"),
     ("0", "0Mi", "-0", "0e3"),
     ("9223372036854775807",),
 ]
@@ -74,9 +75,24 @@ def test_halves_as_people_write_them(whole, half):
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["", "m", "k", "M", "G", "Ki", "Mi", "Gi"]))
-def test_half_twice_is_the_whole(number, suffix):
+def test_half_twice_fits_the_whole_and_leaves_no_thousandth_to_spare(number, suffix):
     whole = f"{number}{suffix}"
-    assert quantity.parse(quantity.half(whole)) * 2 == quantity.parse(whole)
+    rest = quantity.parse(whole) - quantity.parse(quantity.half(whole)) * 2
+    assert whole == "1m" or 0 <= rest <= quantity.MILLI
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"), [("125m", "62m"), ("0.3001", "150m"), ("1m", "1m"), ("1u", "1m"), ("3n", "1m"), ("0.0", "0")]
+)
+def test_half_of_an_odd_amount_is_rounded_down_to_what_can_be_stored(whole, half):
+    assert quantity.parse(quantity.half(whole)) == quantity.parse(half)
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"), [("101", "50"), ("1", "1"), ("1Ki", "512"), ("3", "1"), ("1.5", "1"), ("100Mi", "50Mi")]
+)
+def test_half_of_bytes_is_whole_bytes(whole, half):
+    assert quantity.half(whole, decimal.Decimal(1)) == half
 
 
 @given(st.decimals(0, 10**6, places=9), st.sampled_from(["", "m", "k", "Ki", "Mi", "e3", "E-3"]))

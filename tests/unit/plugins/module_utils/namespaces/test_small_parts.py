@@ -18,7 +18,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import
     report,
     shrink,
 )
-from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.provision import Result
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.namespaces import builders
 
 NOW = builders.NOW
