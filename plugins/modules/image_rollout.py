@@ -308,7 +308,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     namespace = snapshot.named_namespace(params)
     inputs.check(params["running"], params["published"])
     inputs.check_verification(params.get("verification_seconds", trial.VERIFICATION))
-    inputs.check_policy(params, bool(params["update"] or params["update_resource"]))
+    inputs.check_policy(params, bool(params.get("update") or params.get("update_resource")))
     if params["state"] == "released":
         done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
         if params["dry_run"]:
