@@ -28,12 +28,12 @@ class Waits:
     """
 
     def __init__(self, folder: str, author: str) -> None:
-        self._folder = os.path.join(folder, "waits")
+        self._parent, self._folder = folder, os.path.join(folder, "waits")
         # an author's name is any text, and the name of a file is not
         self._path = os.path.join(self._folder, f"{hashlib.sha256(author.encode('utf-8', 'replace')).hexdigest()}.json")
 
     def read(self) -> Record:
-        if not private_folder(self._folder):
+        if not self._usable():
             return Record()
         try:
             with open(self._path, "rb") as file:
@@ -43,7 +43,7 @@ class Waits:
 
     def write(self, before: Record, after: Record) -> None:
         """Keep what a call made of `before`, where that is something, and remove what nobody needs any more."""
-        if after == before or not private_folder(self._folder):
+        if after == before or not self._usable():
             return
         # another call may have written meanwhile
         kept = self.read().at(time.time())
@@ -52,6 +52,10 @@ class Waits:
         spent = (*kept.spent, *after.spent[len(before.spent) :])[-MAX_REGISTRIES:]
         write_whole(self._path, json.dumps({"slow": dict(slow), "spent": spent}).encode())
         self._sweep()
+
+    def _usable(self) -> bool:
+        # the folder of the cache first: made on the way to this one it would have the rights of the umask
+        return private_folder(self._parent) and private_folder(self._folder)
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError), os.scandir(self._folder) as entries:

@@ -212,6 +212,15 @@ def test_a_folder_that_others_can_write_to_is_not_believed(tmp_path):
     assert kept.read() == Record()
 
 
+def test_the_folder_of_the_cache_stays_usable_whatever_the_umask_is(tmp_path):
+    folder, before = tmp_path / "kubesteward" / "manifests", os.umask(0)
+    try:
+        waits.Waits(str(folder), "shop").read()
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "waits")] == [0o700, 0o700]
+
+
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
     (tmp_path / "waits").write_text("")
     kept = waits.Waits(str(tmp_path), "shop")
