@@ -25,6 +25,14 @@ def moment(text: str) -> datetime.datetime:
     return datetime.datetime.strptime(text, TIME)
 
 
+def later(text: str, seconds: int) -> str:
+    """A time of that form so many seconds later.
+
+    :raises ValueError: it is none
+    """
+    return (moment(text) + datetime.timedelta(seconds=seconds)).strftime(TIME)
+
+
 def stamped(
     before: t.Iterable[t.Mapping[str, t.Any]], values: t.Iterable[tuple[str, str, str, str]], at: str
 ) -> list[dict[str, str]]:

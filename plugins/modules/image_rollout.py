@@ -98,10 +98,13 @@ options:
       enabled:
         description:
           - Write the image from before again, by its digest, and hold the failed digest until the tag names another.
+          - Where the registry does not have it any more, an earlier image goes back, or what stood in the spec.
           - By default V(true).
         type: bool
       progress_deadline_seconds:
-        description: Seconds that a new Pod has to pull, start and pass its probes. By default V(600).
+        description:
+          - Seconds that a new Pod has to pull, start and pass its probes. By default V(600).
+          - A crash loop, or an image that cannot be pulled, is decided after about a minute.
         type: int
         aliases: [progressDeadlineSeconds]
   verification_seconds:
@@ -190,7 +193,8 @@ rolled:
       from: quay.io/shop/web:1
       to: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
 rolled_back:
-  description: Containers whose last roll failed and was taken back, with the same keys as RV(rolled).
+  description: Containers whose last roll failed and was taken back, with the same keys as RV(rolled) and why as
+    C(message).
   returned: success
   type: list
   elements: dict

@@ -245,12 +245,22 @@ containers:
       description: The digest that the annotation C(kubesteward.io/retry) allows again, else null.
       type: str
       returned: success
+    pull_policy:
+      description: The container's C(imagePullPolicy) in the Pod template.
+      type: str
+      returned: success
+      sample: IfNotPresent
+    unwell:
+      description: What is wrong with the container in every one of its Pods, C(reason) and C(since), else null.
+      type: dict
+      returned: success
     trial:
-      description: How the new Pods of a roll on trial do, else null.
+      description: How the new Pods of a roll on trial, or of what went back, do, else null.
       type: dict
       returned: success
     stuck:
-      description: Broken Pods of an old revision that an ordered StatefulSet waits for.
+      description: Pods of an old revision that an ordered StatefulSet waits for, broken ones, and of those that run and
+        are not ready the last one, with C(since).
       type: list
       elements: dict
       returned: success

@@ -215,4 +215,4 @@ def test_targets_by_name_and_by_selector_are_taken(kubectl, namespace):
 def test_short_name_and_columns(kubectl, namespace):
     kubectl("apply", "-n", namespace, "-f", "-", stdin=resource("Update"))
     header = kubectl("get", "update", "-n", namespace).stdout.splitlines()[0].split()
-    assert header == ["NAME", "CURRENT", "STALE", "UNKNOWN", "UPTODATE", "LASTROLL", "AGE"]
+    assert header == ["NAME", "CURRENT", "STALE", "UNKNOWN", "UPTODATE", "HELD", "LASTROLL", "OUTCOME", "AGE"]

@@ -36,6 +36,8 @@ def roll_events(done: Pass) -> list[Object]:
         for roll in rolls:
             name = f"{workload_name(roll['workload'])} {roll['container']}"
             message = f"{name}: {roll['from']} -> {roll['to']}"
+            if roll.get("message"):
+                message += f": {roll['message']}"
             if reason == "RollSettled":
                 message = f"{name}: {roll['to']} runs steadily"
             found.append({"reason": reason, "type": kind, "message": message, "about": _about(roll["workload"])})
@@ -95,15 +97,23 @@ def _volumes(done: Pass, before: status.Status) -> list[Object]:
 def _failures(done: Pass, before: status.Status, about: Object) -> list[Object]:
     """Rolls that fail and stay: nobody takes them back. Told with the history, once."""
     known = before.get("history") or ()
+    back = {
+        place(container): _about(container["workload"])
+        for container, verdict in done.judged
+        if verdict.progress and verdict.progress.reason == "RollbackFailed"
+    }
     failed = [x for x in (done.status or {}).get("history") or () if x["outcome"] == "failed" and x not in known]
     return [
         {
-            "reason": "RolloutFailed",
+            "reason": "RollbackFailed" if went_back else "RolloutFailed",
             "type": "Warning",
             "message": f"{entry['workload']} {entry['container']}: {entry['to']}: {entry['message']}",
-            "about": about,
+            "about": who,
         }
         for entry in failed
+        for went_back in [(entry["workload"], entry["container"]) in back]
+        # a roll that nobody takes back is the Update's doing; who looks at the workload must see what keeps it down
+        for who in ([about, back[entry["workload"], entry["container"]]] if went_back else [about])
     ]
 
 

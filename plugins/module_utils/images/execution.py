@@ -77,6 +77,8 @@ def carry_out(cluster: Cluster, namespace: str, done: Pass, rolls: t.Iterable[ro
             continue
         for change in roll.changes:
             entry = {"workload": roll.workload, "container": change.container, "owner": roll.owner}
+            if change.message:
+                entry["message"] = change.message
             told[change.kind].append({**entry, "from": change.before, "to": change.after})
     taken = {place(roll) for roll in done.rolled_back}
     for index, (container, verdict) in enumerate(done.judged):
@@ -169,6 +171,7 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         now,
         lambda: read_platforms(cluster),
         params.get("platforms") or spec.get("platforms") or (),
+        namespace,
     )
     name = update["metadata"]["name"] if update else ""
     if not update or _leave_to_older(cluster, namespace, done, update):

@@ -24,6 +24,10 @@ ANNOTATION = "kubesteward.io/follow"
 RETRY = "kubesteward.io/retry"
 #: digests that were left and are remembered
 MOST_LEFT = 10
+#: earlier images that are remembered beside the one that goes back
+MOST_EARLIER = 2
+#: characters of what was wrong before
+MOST_UNWELL = 64
 #: characters of the reason of a quarantine: the Update's status and its history repeat it
 MOST_REASON = 256
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -48,6 +52,10 @@ class Follow:
     :ivar back: image that a rollback writes
     :ivar left: digests that the container ran before, the last one at the end
     :ivar trial: the roll has not proven itself yet
+    :ivar earlier: images that ran before `back`, the newest first
+    :ivar unproven: image that ran well and was left before it had proven itself: better than nothing
+    :ivar lacking: digest that ran before, and that the registry did not have when it was left
+    :ivar unwell: what was wrong with every Pod of the image before, where something was
     :ivar answered: how often a tag that somebody put back was rolled again
     """
 
@@ -62,6 +70,10 @@ class Follow:
     trial: bool = False
     quarantine: Quarantine | None = None
     answered: int = 0
+    earlier: tuple[str, ...] = ()
+    unproven: str = ""
+    lacking: str = ""
+    unwell: str = ""
 
     def holds_for(self, image: str) -> bool:
         """True while `image`, as the spec has it now, is still what we wrote.
@@ -85,6 +97,10 @@ class Follow:
             "trial": self.trial,
             "quarantine": dataclasses.asdict(self.quarantine) if self.quarantine else None,
             "answered": self.answered,
+            "earlier": list(self.earlier),
+            "unproven": self.unproven,
+            "lacking": self.lacking,
+            "unwell": self.unwell,
         }
         return {**found, **{key: value for key, value in more.items() if value}}
 
@@ -117,9 +133,11 @@ def of_dict(entry: t.Any) -> Follow | None:
     if not references.is_digest(follow.digest) or not _is_time(follow.at):
         return None
     # a hand must not make us write, or take for ours, what is of another repository than the one that is followed
-    images = {key: entry[key] for key in ("image", "back") if _is_of_repository(entry.get(key), follow.reference)}
-    by, left = entry.get("by"), entry.get("left")
-    answered = entry.get("answered")
+    images = {
+        key: entry[key] for key in ("image", "back", "unproven") if is_of_repository(entry.get(key), follow.reference)
+    }
+    by, left, earlier = entry.get("by"), entry.get("left"), entry.get("earlier")
+    answered, lacking, unwell = entry.get("answered"), entry.get("lacking"), entry.get("unwell")
     return dataclasses.replace(
         follow,
         **images,
@@ -128,10 +146,16 @@ def of_dict(entry: t.Any) -> Follow | None:
         trial=entry.get("trial") is True,
         quarantine=_quarantine(entry.get("quarantine")),
         answered=answered if isinstance(answered, int) else 0,
+        earlier=tuple(x for x in earlier if is_of_repository(x, follow.reference))[:MOST_EARLIER]
+        if isinstance(earlier, list)
+        else (),
+        lacking=lacking if _is_digest(lacking) else "",
+        unwell=unwell[:MOST_UNWELL] if isinstance(unwell, str) else "",
     )
 
 
-def _is_of_repository(image: t.Any, reference: str) -> bool:
+def is_of_repository(image: t.Any, reference: str) -> bool:
+    """True for an image of the repository that a reference names."""
     if not isinstance(image, str):
         return False
     try:

@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import nodes
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import RETRY
-from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_under_way
+from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import availability, is_under_way
 
 Container = t.Mapping[str, t.Any]
 #: reason and message, or None where nothing speaks against it
@@ -32,22 +32,22 @@ def refused(container: Container, candidate: str) -> Hold:
     """Experience, or a person, speaks against a digest; the annotation `kubesteward.io/retry` overrules both."""
     if container["retry"] == candidate:
         return None
-    again = f"to try it all the same: {_again(container, candidate)}"
+    hint = again(container, candidate)
     for memory in _memories(container):
         failed = memory.get("quarantine")
         if failed and failed["digest"] == candidate:
-            return "quarantined", f"{candidate} failed at {failed['at']} ({failed['reason']}); {again}"
+            return "quarantined", f"{candidate} failed at {failed['at']} ({failed['reason']}); {hint}"
     undone = container["undone"]
     if not undone:
         return None
     by = f" by {undone['manager']}" if undone["manager"] else ""
     if undone["how"] == "tag":
         if undone.get("answered"):
-            return "reverted", f"the tag was put back{by} again and again; stop that, or {again}"
+            return "reverted", f"the tag was put back{by} again and again; stop that, or {hint}"
         return None
     if undone["digest"] == candidate:
         message = f"{candidate} was rolled at {undone['at']}, and an earlier image was put back{by}"
-        return "rolled_back_by_hand", f"{message}; held until the tag names another digest; {again}"
+        return "rolled_back_by_hand", f"{message}; held until the tag names another digest; {hint}"
     return None
 
 
@@ -55,9 +55,17 @@ def _memories(container: Container) -> list[t.Mapping[str, t.Any]]:
     return [container[key] for key in ("follow", "undone") if container[key]]
 
 
-def _again(container: Container, candidate: str) -> str:
+def again(container: Container, candidate: str) -> str:
+    """How a person has a digest rolled that is held, as a sentence with the whole command."""
+    return f"to try it all the same: {_command(container, candidate)}"
+
+
+def _command(container: Container, candidate: str) -> str:
     owner = container["workload"]["owner"] or container["workload"]
-    return f"kubectl annotate {owner['kind'].lower()} {owner['name']} {RETRY}={candidate}"
+    namespace = f" -n {container['namespace']}" if container.get("namespace") else ""
+    # kubectl refuses to replace what an annotation says
+    overwrite = " --overwrite" if container["retry"] else ""
+    return f"kubectl annotate {owner['kind'].lower()}/{owner['name']}{namespace} {RETRY}={candidate}{overwrite}"
 
 
 def not_now(rollout: t.Mapping[str, t.Any], message: str) -> Hold:
@@ -65,7 +73,7 @@ def not_now(rollout: t.Mapping[str, t.Any], message: str) -> Hold:
     if rollout["paused"]:
         return "suspended", f"the Deployment is paused; {message}"
     if is_under_way(rollout):
-        return "rollout_in_progress", f"{rollout['updated']} of {rollout['desired']} Pods are updated so far"
+        return "rollout_in_progress", f"an earlier rollout: {availability(rollout)} so far"
     return None
 
 
@@ -85,7 +93,7 @@ def unstable(container: Container, candidate: str, stable_for: int, has_memory: 
     if returns:
         message += "; it was left before, and a cache may serve an old digest for a while"
     if not has_memory:
-        message += f"; only an Update remembers that; without one: {_again(container, candidate)}"
+        message += f"; only an Update remembers that; without one: {_command(container, candidate)}"
     return "unstable", message
 
 

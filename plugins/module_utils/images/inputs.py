@@ -15,7 +15,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry import r
 _PLATFORM = re.compile(r"[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?")
 
 Test = t.Callable[[t.Any], bool]
-#: a test and what it asks for, a list of one shape, or a mapping of them
+#: a test and what it asks for, a list of one shape, or a mapping of them, in which a key with a ? may be absent
 Shape: t.TypeAlias = "tuple[Test, str] | list[t.Any] | dict[str, t.Any]"
 
 
@@ -55,23 +55,34 @@ _CONTAINER: dict[str, Shape] = {
     "rollout": {
         **dict.fromkeys(("generation", "observed", "desired", "updated", "available", "replicas"), _NUMBER),
         **dict.fromkeys(("complete", "paused", "deadline_exceeded"), _FLAG),
+        "outdated?": _NUMBER,
         "failing": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT}],
     },
     "trial": _MAYBE_MAPPING,
-    "stuck": [{"name": _TEXT, "uid": _TEXT}],
+    "stuck": [{"name": _TEXT, "uid": _TEXT, "since?": _TEXT}],
     "image_volumes": [{"name": _TEXT, "image": _TEXT}],
 }
-_OBSERVED: dict[str, Shape] = dict.fromkeys(("pod", "uid", "reason", "since"), _TEXT)
+_SEEN: dict[str, Shape] = dict.fromkeys(("pod", "uid", "reason", "since"), _TEXT)
+#: what a container in trouble did, see crashes.evidence
+_DID: dict[str, Shape] = {
+    **dict.fromkeys(("ended?", "words?"), _TEXT),
+    "restarts?": _NUMBER,
+    "exit_code?": _MAYBE_NUMBER,
+    **dict.fromkeys(("passing?", "by_image?"), _FLAG),
+}
 #: seconds that an administrator may ask a new image to run well for; more than a day would never end between two pushes
 VERIFICATION_SECONDS = range(1, 86400 + 1)
 #: looked at where they are not null
 _CONTAINER_TOO: dict[str, Shape] = {
     "undone": {"how": _TEXT, "manager": _TEXT},
+    "unwell": {"reason": _TEXT, "since": _TEXT},
+    "pull_policy": _TEXT,
     "trial": {
         **dict.fromkeys(("pods", "min_ready_seconds", "restarts"), _NUMBER),
         "steady_since": _MAYBE_TEXT,
-        "troubled": [{**_OBSERVED, "unready_since": _TEXT, "ran": _MAYBE_NUMBER}],
-        "unscheduled": [_OBSERVED],
+        "well?": _NUMBER,
+        "troubled": [{**_SEEN, "unready_since": _TEXT, "ran": _MAYBE_NUMBER, **_DID}],
+        "unscheduled": [_SEEN],
         "others": [{"pod": _TEXT, "container": _TEXT, "reason": _TEXT, "restarted": _TEXT}],
         "obstacle": _MAYBE_MAPPING,
         "edited": _TEXT,
@@ -172,10 +183,11 @@ def _problem(value: t.Any, shape: Shape, where: str) -> str:
         return next(filter(None, found), "")
     if not isinstance(value, dict):
         return f"{where} is {_short(value)}, not a mapping"
-    missing = [key for key in shape if key not in value]
+    given = {key.rstrip("?"): inner for key, inner in shape.items() if not key.endswith("?") or key[:-1] in value}
+    missing = [key for key in given if key not in value]
     if missing:
         return f"{where} has no {missing[0]}"
-    return next(filter(None, (_problem(value[key], inner, f"{where}.{key}") for key, inner in shape.items())), "")
+    return next(filter(None, (_problem(value[key], inner, f"{where}.{key}") for key, inner in given.items())), "")
 
 
 def _short(value: t.Any) -> str:

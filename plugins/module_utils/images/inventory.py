@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
-from ansible_collections.kubesteward.core.plugins.module_utils.images import running, trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images import running, trial, wayback
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import Snapshot, deployment_name
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
@@ -105,12 +105,14 @@ def _describe(
         "nodes": sorted({pod["spec"]["nodeName"] for pod in group.live if pod["spec"].get("nodeName")}),
         "platforms": [],
         "pull_secrets": _pull_secrets(group.live, workload, namespace),
-        "rollout": running.rollout_state(workload, group.live),
+        "rollout": running.rollout_state(workload, group),
+        "unwell": trial.unwell(group.live, container["name"], container["type"]),
         "trial": {
             **trial.facts(workload, group.live, container["name"], container["type"]),
             "edited": edited_since(source, container["name"]),
         }
-        if entry and entry.trial
+        # a Job ends: there is nothing to watch
+        if entry and entry.trial and workload["kind"] != "CronJob"
         else None,
         "stuck": _stuck(workload, pods, entry),
         "controller": controller,
@@ -304,6 +306,10 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
                 "compare": set(),
             },
         )
+        entry["compare"] |= _to_be_asked_for(container)
+        if _may_go_back(container):
+            # what would go back is asked for only where the tag's digest alone does not answer it all
+            entry["expect"].add("")
         for item in container["running"]:
             entry["expect"].add(item["digest"] if item["id_kind"] == "manifest" else "")
             if item["id_kind"] == "manifest":
@@ -335,6 +341,18 @@ def _presence(container: t.Mapping[str, t.Any], secrets: t.Sequence[t.Mapping[st
         "verify": False,
         "compare": digest,
     }
+
+
+def _may_go_back(container: t.Mapping[str, t.Any]) -> bool:
+    return bool(container["trial"]) and bool(container["trial"]["troubled"])
+
+
+def _to_be_asked_for(container: t.Mapping[str, t.Any]) -> set[str]:
+    """Digests that do not run: what may go back, and what the spec has and no Pod could start."""
+    if not container["follow"]:
+        return set()
+    found = wayback.wanted(container["follow"]) if _may_go_back(container) else set()
+    return found | ({container["follow"]["digest"]} if container["waiting"] else set())
 
 
 def lookup_key(reference: str, pull_secrets: t.Iterable[t.Mapping[str, str]] | None) -> tuple[t.Any, ...]:

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.images import crashes, holds, status, trial, wayback
 from ansible_collections.kubesteward.core.plugins.module_utils.images import nodes as for_nodes
-from ansible_collections.kubesteward.core.plugins.module_utils.images import status, trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key, platforms_of
-from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
 from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import workload_name
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import (
+    CURRENT,
     STALE,
     Container,
     Policy,
@@ -24,7 +23,6 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict im
     Verdict,
     decide,
 )
-from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
 
 Judged = list[tuple[Container, Verdict]]
 
@@ -37,8 +35,12 @@ def judge(
     now: str = "",
     nodes: t.Callable[[], t.Mapping[str, str] | None] = dict,
     platforms: t.Sequence[str] = (),
+    namespace: str = "",
 ) -> Judged:
-    """A verdict for every container, each with the keys `published`, `seen_for` and `gone` beside those it came with.
+    """A verdict for every container, each with more keys beside those it came with.
+
+    These are `published`, `seen_for`, `gone` (what runs, or is to run, and is not there any more), `there` and
+    `gone_there` (digests that its repository has, and has not), `doubt` (of the way back), and `namespace`.
 
     :param published: registry_digest's entries, in any order
     :param before: the Update's status, which remembers since when a digest is seen
@@ -46,6 +48,7 @@ def judge(
     :param nodes: gives node name -> platform, or None where Nodes may not be read; called at most once, where an index
         is to be rolled
     :param platforms: those to assume where Nodes may not be read
+    :param namespace: for hints
     """
     by_key = _by_key(published)
     judged: Judged = []
@@ -53,7 +56,8 @@ def judge(
     for container in containers:
         key = lookup_key(container["reference"], container["pull_secrets"])
         found = by_key.get(key) or by_key.get(container["reference"])
-        seen = _seen(container, found, before or {}, now)
+        seen = {**_seen(container, found, before or {}, now), "namespace": namespace}
+        seen["stuck"] = [x for x in seen["stuck"] if trial.is_in_the_way(x, seen, now, policy.rollback.deadline)]
         verdict = decide(seen, found, policy)
         if found and _nodes_matter(verdict, seen, found):
             seen["platforms"] = platforms_of(seen, nodes(), platforms)
@@ -85,44 +89,77 @@ def _seen(container: Container, found: Published | None, before: status.Status, 
     # of a pinned digest only whether it is there is asked: nothing is published for it
     digest = found.get("digest") if found and not container["pinned"] else None
     gone = set(found.get("gone") or ()) if found else set()
-    return {
+    there = {digest, *(found.get("compared") or ())} if found else set()
+    seen = {
         **container,
         "published": digest,
         "seen_for": status.seen_for(before, container, digest, now),
-        "gone": sorted(gone & {*_own_digests(container), container["pinned"]}) if gone else [],
+        "gone": sorted(gone & {*_expected_there(container), container["pinned"]}) if gone else [],
+        "there": sorted(x for x in there if x and x not in gone),
+        "gone_there": sorted(gone),
     }
+    return {**seen, "doubt": wayback.doubt(seen)}
 
 
-def _own_digests(container: Container) -> set[str]:
-    """What runs under the reference's own repository; a runtime may name another, whose digests this one never had."""
-    own = references.parse(container["reference"]).name
-    found = set()
-    for item in container["running"]:
-        image_id = parse_image_id(item["image_id"])
-        # a name that cannot be read is not the own one
-        with contextlib.suppress(StewardError):
-            if image_id and image_id.repository and references.parse(image_id.repository).name == own:
-                found.add(image_id.digest)
-    return found
+def _expected_there(container: Container) -> set[str]:
+    """What runs under the reference's own repository, and what we wrote into the spec."""
+    follow = container["follow"]
+    is_ours = follow and carries(container["spec_image"], follow["digest"])
+    return wayback.own_digests(container) | ({follow["digest"]} if is_ours else set())
 
 
 def _on_trial(container: Container, verdict: Verdict, found: Published | None, policy: Policy, now: str) -> Verdict:
     """The verdict with what the trial of the last roll asks for; a roll to a newer digest comes before a way back."""
     if not container["trial"]:
         return verdict
-    answers = found is not None and found["state"] == "found"
+    # that it has no such tag is an answer too
+    answers = found is not None and (found["state"] == "found" or found["reason"] == "not_found")
     progress = trial.assess(container, now, policy.rollback.deadline, answers, policy.verification)
+    back = _goes_back_to(container, progress)
+    if progress.state == "failed" and wayback.is_back(container["follow"]):
+        message = f"what went back does not come up: {progress.message}"
+        progress = dataclasses.replace(progress, state="blocked", reason="RollbackFailed", message=message)
     action = ""
-    if not (policy.suspended or policy.dry_run or verdict.rolls):
-        if progress.state == "steady":
-            action = "settle"
-        elif progress.state == "failed" and policy.rollback.enabled and _has_way_back(container):
-            action = "roll_back"
-    return dataclasses.replace(verdict, progress=progress, action=action)
+    may_write = not (policy.suspended or policy.dry_run or verdict.rolls)
+    if may_write and progress.state == "steady":
+        action = "settle"
+    elif may_write and back and policy.rollback.enabled:
+        action = "roll_back"
+    verdict = _with_progress(verdict, progress, _what_follows(container, progress, policy, back))
+    return dataclasses.replace(verdict, progress=progress, action=action, back=back if action == "roll_back" else "")
 
 
-def _has_way_back(container: Container) -> bool:
-    return bool(container["follow"].get("back")) and not container["controller"]
+def _goes_back_to(container: Container, progress: trial.Progress) -> str:
+    """The image that goes back now, or an empty text: what ran well and crashes now is no better any further back."""
+    is_due = progress.state == "failed" and (progress.not_got or not wayback.is_back(container["follow"]))
+    return wayback.choose(container) if is_due and not container["controller"] else ""
+
+
+def _what_follows(container: Container, progress: trial.Progress, policy: Policy, back: str) -> str:
+    """What becomes of a roll that is in trouble, for people."""
+    if not policy.rollback.enabled:
+        return "rollback is off"
+    if policy.suspended or policy.dry_run:
+        return "nothing is taken back while the Update only looks"
+    if progress.state == "blocked":
+        return ""
+    if progress.state == "failed":
+        return "" if back else "nothing is known to go back to"
+    if wayback.is_back(container["follow"]):
+        return "it went back, and is watched"
+    crashed = f"after {crashes.CRASHES} restarts" if "CrashLoop" in progress.message else f"after {crashes.SOON} s"
+    return f"it is taken back {crashed} if it goes on, at the latest at {progress.until}"
+
+
+def _with_progress(verdict: Verdict, progress: trial.Progress, follows: str) -> Verdict:
+    """The verdict that says what is wrong with the Pods of a roll on trial."""
+    is_told = progress.state in ("under_way", "failed") or progress.reason in ("RollbackFailed", "UnwellBefore")
+    if not progress.message or not is_told or verdict.rolls:
+        return verdict
+    message = f"on trial: {progress.message}" + (f"; {follows}" if follows else "")
+    if verdict.verdict == CURRENT:
+        return dataclasses.replace(verdict, reason="on_trial", message=message)
+    return dataclasses.replace(verdict, message=f"{verdict.message}; {message}")
 
 
 def rolled_back(container: Container, verdict: Verdict) -> Verdict:
@@ -132,8 +169,8 @@ def rolled_back(container: Container, verdict: Verdict) -> Verdict:
     if container.get("published") != failed:
         # the tag has moved on meanwhile, or nobody knows: the next pass looks at that
         return dataclasses.replace(verdict, action="")
-    message = f"{failed} failed ({why}); {container['follow']['back']} went back"
-    return Verdict(STALE, "quarantined", message, failed, verdict.progress)
+    message = f"{failed} failed ({why}); {verdict.back} went back; {holds.again(container, failed)}"
+    return Verdict(STALE, "quarantined", message, failed, verdict.progress, back=verdict.back)
 
 
 def _spared(judged: Judged) -> Judged:
@@ -210,7 +247,9 @@ def conflicting(judged: Judged, holder: t.Callable[[Container], str | None]) -> 
             if progress and progress.state == "failed":
                 # what becomes of it is the other one's to do and to tell
                 progress = dataclasses.replace(progress, state="blocked")
-            verdict = dataclasses.replace(verdict, reason=reason, message=message, action="", progress=progress)
+            verdict = dataclasses.replace(
+                verdict, reason=reason, message=message, action="", back="", progress=progress
+            )
             container = {**container, "stuck": []}
         found.append((container, verdict))
     return found

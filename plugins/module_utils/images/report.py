@@ -131,7 +131,8 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
     messages: dict[str, None] = {}
     for container, verdict in done.judged:
         key = workload_name(container["workload"]), container["container"]
-        if verdict.verdict != CURRENT and key not in patched and verdict.message:
+        is_told = verdict.verdict != CURRENT or verdict.reason == "on_trial"
+        if is_told and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
     for name in image_volumes(done.judged):
         messages[f"{name}: images of volumes are not followed"] = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.images import crashes, wayback
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Verdict
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
@@ -25,6 +26,7 @@ class Change:
 
     :ivar kind: `roll`, `roll_back`, or `settle`, which writes only what is remembered
     :ivar memory: what the annotation says of the container from then on
+    :ivar message: why, or what there is to know of it
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Change:
     before: str
     after: str
     memory: follows.Follow
+    message: str = ""
 
     @property
     def in_start(self) -> bool:
@@ -81,47 +84,45 @@ def _roll(container: Container, digest: str, now: str, by: str) -> Change:
     runs = [item["digest"] for item in container["running"] if item["id_kind"] == "manifest"]
     # a Job ends: there is nothing to watch
     on_trial = container["workload"]["kind"] != "CronJob"
+    way = wayback.at_roll(container, known, digest)
     memory = follows.Follow(
         reference,
         digest,
         before,
         now,
         by=by,
-        back=_way_back(container, known, digest) if on_trial else "",
+        back=way.back if on_trial else "",
+        earlier=way.earlier if on_trial else (),
+        unproven=way.unproven if on_trial else "",
+        lacking=way.lacking if on_trial else "",
+        unwell=(known.unwell if known and known.trial and known.back else _unwell(container, now)) if on_trial else "",
         left=_without(follows.with_left(last.left if last else (), *runs, last.digest if last else ""), digest),
         trial=on_trial,
         answered=undone.answered + 1
         if undone and undone.digest == digest and container["undone"]["how"] == "tag"
         else 0,
     )
-    return Change(
-        "roll", container["container"], container["path"], before, references.parse(reference).at(digest), memory
-    )
+    after = references.parse(reference).at(digest)
+    return Change("roll", container["container"], container["path"], before, after, memory, wayback.lacks(memory))
 
 
 def _without(digests: tuple[str, ...], digest: str) -> tuple[str, ...]:
     return tuple(item for item in digests if item != digest)
 
 
-def _way_back(container: Container, known: follows.Follow | None, digest: str) -> str:
-    """The image that a rollback writes: the last one that has proven itself, by its digest where one is known.
-
-    The tag alone would bring the failed image again, wherever it is pulled anew.
-    """
-    if known and known.trial and known.back:
-        return known.back
-    written = container["spec_image"]
-    if references.parse(written).digest:
-        return written
-    runs = {item["digest"] for item in container["running"] if item["id_kind"] == "manifest"} - {digest}
-    return references.parse(container["reference"]).at(runs.pop()) if len(runs) == 1 else written
+def _unwell(container: Container, now: str) -> str:
+    """What is wrong with every Pod of the image that is left, and has been for a while."""
+    found = container.get("unwell") or {}
+    lasts = bool(found) and crashes.age(found["since"], now) >= crashes.LASTS
+    return found["reason"][: follows.MOST_UNWELL] if lasts else ""
 
 
 def _roll_back(container: Container, verdict: Verdict, now: str, by: str) -> Change:
     memory = t.cast(follows.Follow, follows.of_dict(container["follow"]))
-    back = memory.back
+    back = verdict.back
     digest = references.parse(back).digest
     why = verdict.progress.message if verdict.progress else ""
+    failed = follows.Quarantine(memory.digest, why[: follows.MOST_REASON], now)
     after = dataclasses.replace(
         memory,
         digest=digest or memory.digest,
@@ -130,17 +131,24 @@ def _roll_back(container: Container, verdict: Verdict, now: str, by: str) -> Cha
         by=by,
         image="" if digest and back == references.parse(memory.reference).at(digest) else back,
         back="",
+        earlier=tuple(image for image in wayback.ways(memory) if image != back),
+        unproven="" if memory.unproven == back else memory.unproven,
+        lacking="",
+        unwell="",
         left=_without(follows.with_left(memory.left, memory.digest), digest or ""),
-        trial=False,
-        quarantine=follows.Quarantine(memory.digest, why[: follows.MOST_REASON], now),
+        # watched like a roll
+        trial=True,
+        # of a way back that failed too, what the tag names stays in quarantine
+        quarantine=memory.quarantine or failed,
     )
-    return Change("roll_back", container["container"], container["path"], container["spec_image"], back, after)
+    return Change("roll_back", container["container"], container["path"], container["spec_image"], back, after, why)
 
 
 def _settle(container: Container) -> Change:
     memory = t.cast(follows.Follow, follows.of_dict(container["follow"]))
     image = container["spec_image"]
-    after = dataclasses.replace(memory, trial=False, back="")
+    earlier = wayback.after_settling(memory)
+    after = dataclasses.replace(memory, trial=False, back="", earlier=earlier, unproven="", lacking="", unwell="")
     return Change("settle", container["container"], container["path"], image, image, after)
 
 

@@ -93,10 +93,14 @@ def pod_template(workload: Object) -> Object:
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """The Pods of one workload: `live` ones of its current revision, and how many were left out, by reason."""
+    """The Pods of one workload: `live` ones of its current revision, and how many were left out, by reason.
+
+    :ivar old: those of an earlier revision, and those on their way out
+    """
 
     live: tuple[Object, ...]
     excluded: t.Mapping[str, int]
+    old: tuple[Object, ...] = ()
 
 
 def family(workload: Object, pods: t.Iterable[Object], revisions: t.Iterable[Object]) -> Family:
@@ -107,6 +111,7 @@ def family(workload: Object, pods: t.Iterable[Object], revisions: t.Iterable[Obj
     """
     is_own, is_current = _membership(workload, list(revisions))
     live: list[Object] = []
+    old: list[Object] = []
     excluded: collections.Counter[str] = collections.Counter()
     for pod in pods:
         if not is_own(pod):
@@ -116,7 +121,9 @@ def family(workload: Object, pods: t.Iterable[Object], revisions: t.Iterable[Obj
             excluded[reason] += 1
         else:
             live.append(pod)
-    return Family(tuple(live), dict(excluded))
+        if not is_current(pod) or pod["metadata"].get("deletionTimestamp"):
+            old.append(pod)
+    return Family(tuple(live), dict(excluded), tuple(old))
 
 
 _Test = t.Callable[[Object], bool]
@@ -254,10 +261,33 @@ def gather(live: t.Iterable[Object], name: str) -> dict[str, t.Any]:
     return {"running": running, "waiting": sum(waiting.values()), "waiting_reasons": dict(sorted(waiting.items()))}
 
 
-def rollout_state(workload: Object, live: t.Iterable[Object]) -> dict[str, t.Any]:
+def first_updated(workload: Object) -> int:
+    """Ordinal from which on a StatefulSet makes Pods of the new revision."""
+    spec = workload["spec"]
+    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    return partition + ((spec.get("ordinals") or {}).get("start") or 0)
+
+
+def ordinal(pod: Object) -> int:
+    """Number of a StatefulSet's Pod."""
+    number = pod["metadata"]["name"].rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _outdated(workload: Object, count: int, old: t.Iterable[Object]) -> int:
+    """Of `count` Pods of an earlier revision, those that the controller replaces by itself, and whose node answers."""
+    if ((workload.get("spec") or {}).get("updateStrategy") or {}).get("type") == "OnDelete":
+        return 0
+    keeps = first_updated(workload) if workload["kind"] == "StatefulSet" else 0
+    stay = sum(ordinal(pod) < keeps or _is_on_lost_node(pod.get("status") or {}) for pod in old)
+    return max(0, count - stay)
+
+
+def rollout_state(workload: Object, group: Family) -> dict[str, t.Any]:
     """How far the workload's own rollout is.
 
-    :returns: counts `generation`, `observed`, `desired`, `updated`, `available`, `replicas`, `restarts`; `complete`,
+    :returns: counts `generation`, `observed`, `desired`, `updated`, `available`, `replicas`, `restarts`, `outdated`
+        (Pods of an earlier revision that the controller is to replace yet, those on lost nodes aside); `complete`,
         `deadline_exceeded` and `paused` as booleans; `failing` [{`pod`, `container`, `reason`}]
     """
     spec, status = workload.get("spec") or {}, workload.get("status") or {}
@@ -280,10 +310,11 @@ def rollout_state(workload: Object, live: t.Iterable[Object]) -> dict[str, t.Any
         "updated": updated,
         "available": available,
         "replicas": replicas,
+        "outdated": _outdated(workload, replicas - updated, group.old),
         "paused": bool(spec.get("paused")),
         "deadline_exceeded": "ProgressDeadlineExceeded" in progressing,
         "complete": not has_rollout or (observed >= generation and updated == replicas == desired and ended),
-        **_pod_trouble(live),
+        **_pod_trouble(group.live),
     }
 
 

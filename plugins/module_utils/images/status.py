@@ -16,7 +16,6 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images import update_conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
-from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import is_under_way
 from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import (
     Container,
     Judged,
@@ -71,6 +70,7 @@ def following(update: t.Mapping[str, t.Any], done: Pass, now: str, missing: t.Se
     status["quarantine"] = _quarantine(before, done, now)
     outcomes = [{**entry, "outcome": "rolled"} for entry in entries] + _outcomes(before, status, done, now)
     status["history"] = [*(before.get("history") or ()), *outcomes][-HISTORY:]
+    _tell_outcome(status, outcomes)
     known = before.get("conditions") or ()
     status["conditions"] = conditions.stamped(known, _told(known, judged, rolled, missing), now)
     return status
@@ -83,6 +83,15 @@ def _told(
     known = {condition["type"] for condition in before}
     found = update_conditions.values(judged, rolled, missing)
     return [x for x in found if x[0] not in update_conditions.RARE or x[1] == "True" or x[0] in known]
+
+
+def _tell_outcome(status: Status, outcomes: t.Sequence[t.Mapping[str, str]]) -> None:
+    """What became of the last roll, beside it: a date alone looks as if all went well."""
+    last = status.get("lastRoll") or {}
+    for entry in outcomes:
+        is_its_own = all(entry[key] == last.get(key) for key in ("workload", "container"))
+        if is_its_own and last.get("to") in (entry["to"], entry.get("from")):
+            last = status["lastRoll"] = {**last, "outcome": entry["outcome"]}
 
 
 def _quarantine(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
@@ -112,7 +121,7 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
     known = {(x["workload"], x["container"], x["digest"]) for x in before.get("quarantine") or ()}
     found = _proven(before, done, now)
     containers = {place(container): container for container, _verdict in done.judged}
-    taken_back = {place(roll): roll["to"] for roll in done.rolled_back}
+    taken_back = {place(roll): roll for roll in done.rolled_back}
     last = {(x["workload"], x["container"]): x for x in before.get("history") or ()}
     for entry in status["quarantine"]:
         key = entry["workload"], entry["container"]
@@ -122,7 +131,10 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
         # a pass that did not live to tell it wrote down where it came from
         memory = containers[key]["follow"] or containers[key]["undone"]
         failed = spec_image if key in taken_back else memory["from"]
-        goes = {"from": failed, "to": taken_back.get(key, spec_image), "outcome": "rolledBack"}
+        goes = {"from": failed, "to": spec_image, "outcome": "rolledBack"}
+        if key in taken_back:
+            roll = taken_back[key]
+            goes = {**goes, "to": roll["to"], "time": now, "message": roll.get("message") or entry["reason"]}
         if key not in taken_back and carries(spec_image, entry["digest"]):
             goes = {"to": spec_image, "outcome": "failed"}
             told = last.get(key) or {}
@@ -131,7 +143,23 @@ def _outcomes(before: Status, status: Status, done: Pass, now: str) -> list[dict
                 continue
         names = {"workload": key[0], "container": key[1], "time": entry["since"], "message": entry["reason"]}
         found.append({**names, **goes})
+    found += _failed_ways_back(done, last, now)
     return sorted(found, key=lambda entry: entry["time"])
+
+
+def _failed_ways_back(
+    done: Pass, last: t.Mapping[tuple[str, str], t.Mapping[str, str]], now: str
+) -> t.Iterator[dict[str, str]]:
+    """What went back and does not come up, each once."""
+    taken_back = {place(roll) for roll in done.rolled_back}
+    for container, verdict in done.judged:
+        key, image, progress = place(container), container["spec_image"], verdict.progress
+        if not progress or progress.reason != "RollbackFailed" or key in taken_back:
+            continue
+        told = last.get(key) or {}
+        if (told.get("to"), told.get("outcome")) != (image, "failed"):
+            names = {"workload": key[0], "container": key[1], "time": now, "message": progress.message[:512]}
+            yield {**names, "to": image, "outcome": "failed"}
 
 
 def _proven(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
@@ -162,16 +190,16 @@ def _comparable(status: Status, key: str) -> t.Any:
     if key == "conditions":
         ours = update_conditions.TYPES
         return {
-            x["type"]: (x.get("status"), x.get("reason"), _without_seconds(x.get("message") or ""))
+            x["type"]: (x.get("status"), x.get("reason"), _without_figures(x.get("message") or ""))
             for x in value or ()
             if x["type"] in ours
         }
     return value or None
 
 
-def _without_seconds(message: str) -> str:
-    """Time that passes is no news."""
-    return re.sub(r"\b[0-9]+ s\b", "", message)
+def _without_figures(message: str) -> str:
+    """Time that passes is no news, nor is one more restart of what restarts again and again."""
+    return re.sub(r"\b[0-9]+ (s|restarts)\b", "", message)
 
 
 def is_settled(judged: Judged, rolled: t.Sequence[t.Any]) -> bool:
@@ -188,7 +216,8 @@ def _is_in_progress(container: Container, verdict: Verdict) -> bool:
     rollout = container["rollout"]
     if verdict.progress:
         return not verdict.progress.healthy
-    return not rollout["complete"] and (bool(container["follow"]) or is_under_way(rollout))
+    is_stuck = bool(rollout["failing"]) or rollout["deadline_exceeded"]
+    return not rollout["complete"] and (bool(container["follow"]) or not is_stuck)
 
 
 def _unrecorded(update: t.Mapping[str, t.Any], judged: Judged) -> list[dict[str, t.Any]]:

@@ -13,7 +13,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
-from ansible_collections.kubesteward.core.plugins.module_utils.images import running
+from ansible_collections.kubesteward.core.plugins.module_utils.images import crashes, running
+from ansible_collections.kubesteward.core.plugins.module_utils.images.crashes import age
 
 Object = t.Mapping[str, t.Any]
 
@@ -23,10 +24,6 @@ VERIFICATION = 60
 PATIENCE = 60
 #: Pods that are named
 _MOST = 20
-#: the registry or the way to it is at fault, where it does not answer us either
-_PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
-#: the image itself is at fault, whatever else was edited
-_NOT_GOT = _PULLING | {"ErrImageNeverPull", "ImageInspectError", "InvalidImageName", "SignatureValidationFailed"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,12 +46,16 @@ class Progress:
     :ivar reason: one word for a condition, where it failed or is blocked
     :ivar message: the same for people
     :ivar healthy: the rollout is complete and nothing is wrong so far: only time is missing
+    :ivar until: when the deadline of what is in trouble ends, where something is
+    :ivar not_got: it failed since the image cannot be had
     """
 
     state: str
     reason: str = ""
     message: str = ""
     healthy: bool = False
+    until: str = ""
+    not_got: bool = False
 
 
 def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> dict[str, t.Any]:
@@ -63,13 +64,13 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
-        `min_ready_seconds` (what the workload asks for), `restarts`, `unscheduled` [{`pod`, `uid`, `reason`, `since`}],
-        `troubled` (of the same shape, with `unready_since` and the seconds `ran` of the last run, None where there was
-        none), `others` (the same of other containers, with `container` and the time `restarted`, empty where it does
-        not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
+        `min_ready_seconds` (what the workload asks for), `restarts`, `well` (Pods that run it without a restart),
+        `troubled` [{`pod`, `uid`, `reason`, `since`, and what `crashes.times` and `crashes.evidence` give}],
+        `unscheduled` (of the first four), `others` (the same of other containers, with `container` and the time
+        `restarted`, empty where it does not run), `obstacle` {`reason`, `message`}, `ordered` (an ordered StatefulSet)
     """
     starts: list[str | None] = []
-    restarts = 0
+    restarts = well = 0
     troubled, unscheduled, others = [], [], []
     for pod in live:
         meta = pod["metadata"]
@@ -79,16 +80,20 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
             unscheduled.append({**who, "reason": why})
         entry = next(running.container_statuses(pod, name), None) or {}
         restarts += entry.get("restartCount", 0)
-        trouble = _trouble(entry, kind)
+        trouble = crashes.trouble(entry, kind)
         if trouble:
-            troubled.append({**who, "reason": trouble, "unready_since": _unready_since(pod), "ran": _ran(entry)})
+            did = {**crashes.times(pod, entry), **crashes.evidence(pod, entry)}
+            troubled.append({**who, "reason": trouble, **did})
         others += [{**who, **other} for other in _others(pod, name)]
-        starts.append(None if trouble else _started(entry, kind))
+        started = None if trouble else _started(entry, kind)
+        well += bool(started and not entry.get("restartCount"))
+        starts.append(started)
     return {
         "pods": len(starts),
         "steady_since": max((x for x in starts if x), default=None) if all(starts) else None,
         "min_ready_seconds": (workload.get("spec") or {}).get("minReadySeconds") or 0,
         "restarts": restarts,
+        "well": well,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
         "others": others[:_MOST],
@@ -97,41 +102,24 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     }
 
 
+def unwell(live: t.Sequence[Object], name: str, kind: str) -> dict[str, str] | None:
+    """What is wrong with a container in every one of its Pods, {`reason`, `since`}, or None where one is well."""
+    found = []
+    for pod in live:
+        entry = next(running.container_statuses(pod, name), None) or {}
+        reason = "" if entry.get("ready") else crashes.trouble(entry, kind)
+        if not reason:
+            return None
+        since = crashes.unwell_since(crashes.times(pod, entry), crashes.LASTS)
+        found.append({"reason": reason, "since": since})
+    return max(found, key=lambda x: x["since"]) if found else None
+
+
 def _unscheduled(pod: Object) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return condition.get("message") or condition.get("reason") or "is not scheduled"
     return ""
-
-
-def _trouble(entry: Object, kind: str) -> str:
-    """Why a container does not do its work, as far as its image may be the cause; empty where it does."""
-    state = entry.get("state") or {}
-    waiting = (state.get("waiting") or {}).get("reason", "")
-    if waiting:
-        return waiting if waiting in running.FAILING else ""
-    ended = state.get("terminated")
-    if ended:
-        is_done = kind == "init" and ended.get("exitCode") == 0
-        return "" if is_done else f"ended with exit code {ended.get('exitCode')}"
-    if not state.get("running"):
-        return ""
-    if kind == "init":
-        return "does not end"
-    return "" if entry.get("ready") else "is not ready"
-
-
-def _ran(entry: Object) -> int | None:
-    """Seconds that the last run of a container took which is over."""
-    last = (entry.get("state") or {}).get("terminated") or (entry.get("lastState") or {}).get("terminated") or {}
-    return age(last["startedAt"], last.get("finishedAt") or "") if last.get("startedAt") else None
-
-
-def _unready_since(pod: Object) -> str:
-    made: str = pod["metadata"].get("creationTimestamp", "")
-    told = {x.get("type"): x for x in (pod.get("status") or {}).get("conditions") or ()}
-    ready = told.get("ContainersReady") or told.get("Ready") or {}
-    return max(made, ready.get("lastTransitionTime") or "") if ready.get("status") != "True" else made
 
 
 def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:
@@ -172,12 +160,16 @@ def _obstacle(workload: Object) -> dict[str, str] | None:
     return None
 
 
-def _unwell_since(troubled: t.Mapping[str, t.Any], seconds: int) -> str:
-    """Since when a container is in trouble: since its Pod was made, unless it ran well for long enough before."""
-    ran = troubled["ran"]
-    # what dies again and again is ready in between
-    since: str = troubled["since" if ran is not None and ran < seconds else "unready_since"]
-    return since
+@dataclasses.dataclass(frozen=True)
+class _Terms:
+    """What a roll is measured by: times, seconds, and whether the registry answers."""
+
+    now: str
+    rolled: str
+    deadline: int
+    answers: bool
+    verification: int
+    seconds_well: int
 
 
 def assess(
@@ -210,16 +202,11 @@ def assess(
     # a clock that was put right since must not put a way back off
     rolled = rolled if age(rolled, now) >= 0 else ""
     seconds_well = max(verification, trial["min_ready_seconds"])
-    overdue = [(x, age(max(_unwell_since(x, seconds_well), rolled), now)) for x in trial["troubled"]]
-    first, seconds = max(overdue, key=lambda item: item[1], default=(None, 0))
-    if first and seconds >= deadline:
-        message = f"Pod {first['pod']}: {first['reason']} for {seconds} s"
-        if not answers and first["reason"] in _PULLING:
-            return Progress("blocked", "RegistryUnreachable", f"{message}, and the registry does not answer")
-        if trial["edited"] and first["reason"] not in _NOT_GOT:
-            return Progress("blocked", "TemplateEdited", f"{message}, and {trial['edited']} edited the template since")
-        return Progress("failed", "RolloutFailed", message)
-    others = [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], now) < verification]
+    terms = _Terms(now, rolled, deadline, answers, verification, seconds_well)
+    found = _failure(container, terms)
+    if found:
+        return found
+    others = _failing_others(trial, terms)
     if others and not trial["troubled"]:
         # also where such a Pod was available for a moment, which ends a Deployment's rollout
         pod, name, reason = (others[0][key] for key in ("pod", "container", "reason"))
@@ -228,8 +215,68 @@ def assess(
     if rollout["complete"] and trial["pods"] and (since or trial["troubled"]):
         is_steady = bool(since) and age(since, now) >= seconds_well
         healthy = bool(since) and (is_steady or not trial["restarts"])
-        return Progress("steady" if is_steady else "under_way", healthy=healthy)
-    return _waiting_for(container, now, deadline)
+        progress = Progress("steady" if is_steady else "under_way", healthy=healthy)
+    else:
+        progress = _waiting_for(container, now, deadline)
+    return progress if progress.state != "under_way" else _with_trouble(progress, trial, terms)
+
+
+def _failing_others(trial: t.Mapping[str, t.Any], terms: _Terms) -> list[t.Mapping[str, t.Any]]:
+    return [x for x in trial["others"] if not x["restarted"] or age(x["restarted"], terms.now) < terms.verification]
+
+
+def _in_trouble(trial: t.Mapping[str, t.Any], terms: _Terms) -> list[tuple[t.Mapping[str, t.Any], int]]:
+    """What is in trouble, and for how many seconds of this roll."""
+    found = [(x, max(crashes.unwell_since(x, terms.seconds_well), terms.rolled)) for x in trial["troubled"]]
+    return [(x, age(since, terms.now)) for x, since in found]
+
+
+def _failure(container: t.Mapping[str, t.Any], terms: _Terms) -> Progress | None:
+    """What a Pod that is in trouble for too long, or for a reason that needs no more time, makes of the roll."""
+    trial = container["trial"]
+    first, seconds = max(_in_trouble(trial, terms), key=lambda item: item[1], default=(None, 0))
+    if first and seconds < terms.deadline:
+        first, seconds = _proof(container, terms) or (None, 0)
+    if not first:
+        return None
+    message = crashes.told(first, seconds)
+    not_got = first["reason"] in crashes.NOT_GOT
+    if not terms.answers and first["reason"] in crashes.PULLING:
+        return Progress("blocked", "RegistryUnreachable", f"{message}; the registry does not answer")
+    if trial["edited"] and not not_got:
+        return Progress("blocked", "TemplateEdited", f"{message}; {trial['edited']} edited the template since")
+    before = container["follow"].get("unwell")
+    if before and crashes.gravity(first["reason"]) <= crashes.gravity(before):
+        why = f"the image before was not well either ({before}), so that nothing is taken back"
+        return Progress("blocked", "UnwellBefore", f"{message}; {why}")
+    return Progress("failed", "RolloutFailed", message, not_got=not_got)
+
+
+def _proof(container: t.Mapping[str, t.Any], terms: _Terms) -> tuple[t.Mapping[str, t.Any], int] | None:
+    """What proves before the deadline that the image does not work, and its seconds."""
+    trial = container["trial"]
+    # one of many, or one beside another container that fails, may have a cause of its own
+    has_another_cause = trial.get("well") or _failing_others(trial, terms) or trial["edited"]
+    if has_another_cause or container["follow"].get("unwell"):
+        return None
+    for item, seconds in _in_trouble(trial, terms):
+        is_silence = not terms.answers and item["reason"] in crashes.PULLING
+        if not is_silence and crashes.proves(item, terms.rolled, seconds, terms.seconds_well):
+            return item, seconds
+    return None
+
+
+def _with_trouble(progress: Progress, trial: t.Mapping[str, t.Any], terms: _Terms) -> Progress:
+    """What is wrong so far, and when time is up."""
+    troubles = _in_trouble(trial, terms)
+    if not troubles:
+        return progress
+    worst, seconds = max(troubles, key=lambda x: (crashes.gravity(x[0]["reason"]), x[0].get("restarts", 0)))
+    if crashes.gravity(worst["reason"]) == 1 and not worst.get("restarts"):
+        # it starts
+        return progress
+    until = conditions.later(terms.now, terms.deadline - seconds)
+    return dataclasses.replace(progress, message=crashes.told(worst, seconds), until=until)
 
 
 def _unapplied(container: t.Mapping[str, t.Any], now: str, deadline: int) -> Progress:
@@ -248,17 +295,9 @@ def _waiting_for(container: t.Mapping[str, t.Any], now: str, deadline: int) -> P
     if waiting:
         return Progress("blocked", "Unschedulable", f"Pod {waiting[0]['pod']}: {waiting[0]['reason']}")
     if not trial["troubled"] and age(container["follow"]["at"], now) >= deadline:
-        message = f"{rollout['updated']} of {rollout['desired']} Pods are updated after {deadline} s"
+        message = f"{availability(rollout)} after {deadline} s"
         return Progress("blocked", "NoProgress", message)
     return Progress("under_way")
-
-
-def age(since: str, now: str) -> int:
-    """Seconds from one time to another; 0 where `since` is none."""
-    try:
-        return int((conditions.moment(now) - conditions.moment(since)).total_seconds())
-    except ValueError:
-        return 0
 
 
 def stuck_pods(workload: Object, pods: t.Iterable[Object], left: t.Container[str], failed: str | None) -> list[Object]:
@@ -268,32 +307,37 @@ def stuck_pods(workload: Object, pods: t.Iterable[Object], left: t.Container[str
 
     :param left: digests that were left
     :param failed: the one in quarantine: of this one even a Pod that is merely not ready is broken
-    :returns: [{`name`, `uid`}]
+    :returns: [{`name`, `uid`}]; of those that run and are not ready the last one, with the time `since` when
     """
     if not is_ordered(workload):
         return []
     current = (workload.get("status") or {}).get("updateRevision")
-    return [
-        {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-        for pod in pods
-        if running.revision_hash(pod) != current
-        # the controller would make such a Pod of the old revision again
-        and _ordinal(pod) >= _first_updated(workload)
-        and not pod["metadata"].get("deletionTimestamp")
-        and any(_is_broken(pod, container, left, failed) for container in running.template_containers(pod))
-    ]
+    found, unready = [], []
+    for pod in pods:
+        # below the partition the controller would make such a Pod of the old revision again
+        is_kept = running.ordinal(pod) < running.first_updated(workload)
+        if running.revision_hash(pod) == current or is_kept or pod["metadata"].get("deletionTimestamp"):
+            continue
+        who = {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        troubles = [_trouble_of_ours(pod, container, left, failed) for container in running.template_containers(pod)]
+        if any(is_broken for is_broken, _since in troubles):
+            found.append(who)
+        elif any(since for _is_broken, since in troubles):
+            since = max(since for _is_broken, since in troubles)
+            unready.append((running.ordinal(pod), {**who, "since": since}))
+    return [*found, *(entry for _number, entry in sorted(unready, key=lambda x: x[0])[-1:])]
 
 
-def _first_updated(workload: Object) -> int:
-    """Ordinal from which on a StatefulSet makes Pods of the new revision."""
-    spec = workload["spec"]
-    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
-    return partition + ((spec.get("ordinals") or {}).get("start") or 0)
+def is_in_the_way(entry: Object, container: Object, now: str, deadline: int) -> bool:
+    """Whether a Pod of `stuck` is to be deleted: one that merely is not ready where the new image may mend it.
 
-
-def _ordinal(pod: Object) -> int:
-    number = pod["metadata"]["name"].rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
+    :param entry: of `stuck_pods`
+    """
+    if "since" not in entry:
+        return True
+    has_new_trouble = not container["trial"] or container["trial"]["troubled"]
+    lasts = age(entry["since"], now) >= deadline and age(container["follow"]["at"], now) >= PATIENCE
+    return lasts and not has_new_trouble
 
 
 def is_ordered(workload: Object) -> bool:
@@ -303,19 +347,37 @@ def is_ordered(workload: Object) -> bool:
     return workload["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel" and not by_hand
 
 
-def _is_broken(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> bool:
-    digest = container["image"].rpartition("@")[2]
-    trouble = _trouble(next(running.container_statuses(pod, container["name"]), {}), container["type"])
-    return bool(trouble) and (digest == failed or (digest in left and trouble in running.FAILING))
+def _trouble_of_ours(pod: Object, container: Object, left: t.Container[str], failed: str | None) -> tuple[bool, str]:
+    """Whether a container with a digest of ours is broken, or else since when it is not well."""
+    entry = next(running.container_statuses(pod, container["name"]), None) or {}
+    trouble = crashes.trouble(entry, container["type"])
+    image_id = running.parse_image_id(entry.get("imageID") or "")
+    # before the first roll the spec has the tag
+    digests = {container["image"].rpartition("@")[2], image_id.digest if image_id else ""}
+    was_left = any(digest in left for digest in digests)
+    if not trouble or not (was_left or failed in digests):
+        return False, ""
+    is_broken = failed in digests or trouble in running.FAILING
+    return is_broken, "" if is_broken else crashes.unwell_since(crashes.times(pod, entry), crashes.LASTS)
 
 
 def is_under_way(rollout: t.Mapping[str, t.Any]) -> bool:
-    """An incomplete rollout is waited for, unless it fails: then a newer image may be what mends it."""
-    return not (rollout["complete"] or rollout["failing"] or rollout["deadline_exceeded"])
+    """Pods are being replaced, and that is waited for, unless it fails: then a newer image may be what mends it.
+
+    Pods that are merely not available are no rollout.
+    """
+    return is_replacing(rollout) and not (rollout["failing"] or rollout["deadline_exceeded"])
 
 
 def is_replacing(rollout: t.Mapping[str, t.Any]) -> bool:
-    """True while Pods of an old revision are left; one that is merely not available is none of them."""
-    return not rollout["complete"] and (
-        rollout["observed"] < rollout["generation"] or rollout["updated"] < rollout["replicas"]
-    )
+    """True while the workload was not seen by its controller, or has Pods of an earlier revision to replace."""
+    if rollout["complete"]:
+        return False
+    outdated = rollout.get("outdated", rollout["replicas"] - rollout["updated"])
+    return rollout["observed"] < rollout["generation"] or outdated > 0
+
+
+def availability(rollout: t.Mapping[str, t.Any]) -> str:
+    """`1 of 3 Pods are updated, 0 of 3 available`."""
+    desired = rollout["desired"]
+    return f"{rollout['updated']} of {desired} Pods are updated, {rollout['available']} of {desired} available"

@@ -70,7 +70,8 @@ def values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list
     """
     open_ones = standing(judged, rolled)
     held = {place(container) for container, _verdict in open_ones}
-    rolling = [pair for pair in judged if place(pair[0]) not in held and _is_rolling(*pair)]
+    # what goes back is held and rolls all the same
+    rolling = [pair for pair in judged if (place(pair[0]) not in held or pair[1].progress) and _is_rolling(*pair)]
     return [
         _up_to_date(judged, missing),
         _rolling(rolling),
@@ -84,6 +85,9 @@ def values(judged: Judged, rolled: Rolls, missing: t.Sequence[str] = ()) -> list
 
 def _is_rolling(container: Container, verdict: Verdict) -> bool:
     """Also where the first new Pods run what is published, and old ones are left, or a roll is on trial."""
+    if verdict.back and not verdict.action:
+        # it goes back now
+        return True
     if verdict.progress:
         return verdict.progress.state == "under_way" and not verdict.progress.healthy
     return verdict.verdict == STALE or (bool(container["follow"]) and is_replacing(container["rollout"]))
@@ -101,8 +105,10 @@ def _up_to_date(judged: Judged, missing: t.Sequence[str]) -> Condition:
         return "UpToDate", "Unknown", "Unknown", message
     if missing:
         return "UpToDate", "Unknown", "TargetNotFound", message
-    if any(_is_unfinished(*pair) for pair in judged):
-        return "UpToDate", "False", "RolloutInProgress", f"{message}; not every Pod runs it yet"
+    unfinished = [pair for pair in judged if _is_unfinished(*pair)]
+    if unfinished:
+        told = _troubles(unfinished) or "not every Pod runs it yet"
+        return "UpToDate", "False", "RolloutInProgress", f"{message}; {told}"
     return "UpToDate", "True", "Current", message
 
 
@@ -113,8 +119,16 @@ def _is_unfinished(container: Container, verdict: Verdict) -> bool:
 
 def _rolling(rolling: Judged) -> Condition:
     if rolling:
-        return "Rolling", "True", "RolloutInProgress", f"rolling: {_names(rolling)}"
+        told = _troubles(rolling)
+        message = f"rolling: {_names(rolling)}" + (f"; {told}" if told else "")
+        return "Rolling", "True", "RolloutInProgress", message
     return "Rolling", "False", "Idle", "no rollout is in progress"
+
+
+def _troubles(judged: Judged) -> str:
+    """What is wrong with rolls on trial; the figures in it are no news."""
+    told = [(c, v.progress.message) for c, v in judged if v.progress and v.progress.message]
+    return some_of([f"{' '.join(place(container))}: {message}" for container, message in told])
 
 
 def _blocked(open_ones: Judged, judged: Judged) -> Condition:
@@ -124,9 +138,9 @@ def _blocked(open_ones: Judged, judged: Judged) -> Condition:
         reasons = ", ".join(sorted({verdict.reason for _container, verdict in open_ones}))
         parts.append(f"held ({reasons}): {_names(open_ones)}")
     held = {place(container) for container, _verdict in open_ones}
-    stopped = [pair for pair in stopped if place(pair[0]) not in held]
+    # one that went back and does not come up is held for the digest that failed, too
+    stopped = [(c, p) for c, p in stopped if place(c) not in held or p.reason == "RollbackFailed"]
     if stopped:
-        # seconds that pass are no news
         parts.append(some_of([f"{' '.join(place(c))}: {progress.message}" for c, progress in stopped]))
     if not parts:
         return "RolloutBlocked", "False", "NotHeld", "nothing is held"
@@ -153,9 +167,14 @@ def _gone(judged: Judged) -> Condition:
         for container, _v in judged
         if container.get("gone")
     ]
+    doubts = [
+        f"{' '.join(place(container))}: {container['doubt']}" for container, _v in judged if container.get("doubt")
+    ]
     if found:
-        message = f"a Pod that moves could not pull what it runs: {some_of(found)}"
+        message = "; ".join([f"a Pod that moves could not pull what it runs: {some_of(found)}", *doubts])
         return "RunningDigestGone", "True", "DigestNotFound", message
+    if doubts:
+        return "RunningDigestGone", "True", "WayBackNotFound", some_of(doubts)
     return "RunningDigestGone", "False", "DigestsFound", "no running digest is known to be gone from its registry"
 
 

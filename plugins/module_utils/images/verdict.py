@@ -56,6 +56,7 @@ class Verdict:
     :ivar candidate: top-level digest to roll to; set for every `stale`, held or not
     :ivar progress: where a roll on trial is
     :ivar action: what is to be done beside a roll: `roll_back`, `settle` (write down that the trial is over) or nothing
+    :ivar back: the image that a `roll_back` writes, or wrote in this pass, where nothing is to be done any more
     """
 
     verdict: str
@@ -64,6 +65,7 @@ class Verdict:
     candidate: str | None = None
     progress: Progress | None = None
     action: str = ""
+    back: str = ""
 
     @property
     def rolls(self) -> bool:

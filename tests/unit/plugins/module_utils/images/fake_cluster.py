@@ -180,6 +180,17 @@ class FakeCluster:
 Registry = t.Mapping[str, Object]
 
 
+def _answer(entry: Object, lookup: Object) -> Object:
+    """What the registry says beside its digest, of one whose digests `has` lists: what is asked for, there or gone."""
+    entry = dict(entry)
+    has = entry.pop("has", None)
+    if has is None or entry.get("digest") in lookup["expect"]:
+        return entry
+    asked = set(lookup["compare"]) - {entry.get("digest")}
+    there = {digest: [digest] for digest in sorted(asked & set(has))}
+    return {**entry, "gone": sorted(asked - set(has)), **({"compared": there} if entry["state"] == "found" else {})}
+
+
 def one_pass(
     cluster: FakeCluster,
     registry: Registry,
@@ -190,7 +201,8 @@ def one_pass(
 ) -> execution.Pass:
     """What the role does: see what runs, look up what is published, reconcile.
 
-    :param registry: what each reference names now, an entry of registry_digest; any other is `not_found`
+    :param registry: what each reference names now, an entry of registry_digest; any other is `not_found`; with the
+        key `has` it answers for digests too
     :param params: options of pod_image_id and image_rollout
     """
     looking = {"namespace": builders.NAMESPACE, "update": update, "update_must_exist": True, **params}
@@ -198,7 +210,7 @@ def one_pass(
     entries = []
     for lookup in seen["lookups"]:
         nothing = {"state": "unknown", "reason": "not_found", "msg": "no such tag"}
-        entry = registry.get(lookup["image"], nothing)
+        entry = _answer(registry.get(lookup["image"], nothing), lookup)
         entries.append({**entry, "image": lookup["image"], "pull_secrets": lookup["pull_secrets"]})
     options = {
         "update": None,

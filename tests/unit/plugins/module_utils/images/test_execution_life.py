@@ -60,6 +60,7 @@ def test_a_pass_killed_between_patch_and_status_is_made_up_for():
         "from": IMAGE,
         "to": at(I2),
         "time": NOW,
+        "outcome": "rolled",
     }
     assert [entry["outcome"] for entry in status(cluster)["history"]] == ["rolled"]
     settle(cluster, "a")

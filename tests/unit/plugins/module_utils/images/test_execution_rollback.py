@@ -205,7 +205,7 @@ def test_a_digest_that_failed_anywhere_goes_no_further():
         for (its_kind, _namespace, _name), item in beside.objects.items():
             if its_kind == kind:
                 cluster.put(item)
-    assert reasons(run(cluster, PUSHED, now=EARLY)) == ["digest_equal", "rollout_in_progress"]
+    assert reasons(run(cluster, PUSHED, now=EARLY)) == ["on_trial", "rollout_in_progress"]
     assert reasons(run(cluster, PUSHED, now=OVERDUE)) == ["quarantined", "quarantined"]
     assert image(cluster, "b") == IMAGE
     recover(cluster, "a")

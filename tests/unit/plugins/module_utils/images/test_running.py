@@ -154,7 +154,7 @@ def test_a_bare_pod_is_its_own_workload():
 def rollout(kind="Deployment", **status):
     owner = workload(kind, replicas=3)
     owner["status"].update(status)
-    return running.rollout_state(owner, [])
+    return running.rollout_state(owner, running.Family((), {}))
 
 
 @pytest.mark.parametrize(
@@ -189,13 +189,13 @@ def test_restarts_of_all_containers_are_added_up():
     one, _between = pod_of(
         owner, [state(P1, restartCount=2)], init=[state(P1, "prepare", restartCount=3, startedAt=NOW)]
     )
-    assert running.rollout_state(owner, [one])["restarts"] == 5
+    assert running.rollout_state(owner, running.Family((one,), {}))["restarts"] == 5
 
 
 def test_a_container_that_is_still_being_created_does_not_fail():
     owner = workload()
     one, _between = pod_of(owner, [state("", waiting="ContainerCreating")])
-    assert running.rollout_state(owner, [one])["failing"] == []
+    assert running.rollout_state(owner, running.Family((one,), {}))["failing"] == []
 
 
 def test_an_id_of_an_unknown_form_is_kept_as_it_is():
@@ -212,4 +212,4 @@ def test_a_pod_that_became_unready_does_not_take_the_end_of_a_rollout_back(reaso
     steady = workload(replicas=2)
     steady["status"]["availableReplicas"] = 1
     steady["status"]["conditions"] = [{"type": "Progressing", "status": "True", "reason": reason}]
-    assert running.rollout_state(steady, [])["complete"] is complete
+    assert running.rollout_state(steady, running.Family((), {}))["complete"] is complete

@@ -76,7 +76,9 @@ LEFT = {"updatedReplicas": 0, "availableReplicas": 1}
         (ENDED_WELL, "init", LATE, "steady"),
         (ENDED, "init", LATE, "failed"),
         (RUNS, "init", LATE, "failed"),
-        *((waits(reason), "container", EARLY, "under_way") for reason in ("ImagePullBackOff", "CrashLoopBackOff")),
+        (waits("CrashLoopBackOff"), "container", EARLY, "under_way"),
+        (waits("ImagePullBackOff"), "container", "2026-03-01T10:00:44Z", "under_way"),
+        (waits("ImagePullBackOff"), "container", EARLY, "failed"),
         *(
             (waits(reason), "container", LATE, "failed")
             for reason in (
@@ -309,7 +311,8 @@ def ordered(digest, waiting, left=(I2,), failed=I2, policy="OrderedReady", strat
     one, _none = pod_of(owner, [{**state(f"{REPOSITORY}@{digest}"), **waiting}], name=name)
     one["metadata"]["labels"]["controller-revision-hash"] = "web-before"
     one["spec"]["containers"][0]["image"] = f"{REPOSITORY}@{digest}"
-    return [pod["name"] for pod in inspect(owner, one)[0]["stuck"]] == [one["metadata"]["name"]]
+    at_once = [pod["name"] for pod in inspect(owner, one)[0]["stuck"] if "since" not in pod]
+    return at_once == [one["metadata"]["name"]]
 
 
 def test_a_broken_pod_of_a_failed_digest_is_in_the_way_of_an_ordered_statefulset():

@@ -121,7 +121,8 @@ def stuck(digest: str, why: str):
 
 def test_a_written_digest_that_cannot_start_gives_way_to_the_next():
     assert judged(stuck(I1, "ImagePullBackOff"), pushed()) == ("stale", "digest_differs")
-    assert judged(stuck(I1, "ContainerCreating"), pushed()) == ("stale", "rollout_in_progress")
+    # every Pod is of the current revision: nothing is under way
+    assert judged(stuck(I1, "ContainerCreating"), pushed()) == ("stale", "digest_differs")
     assert judged(stuck(I2, "ImagePullBackOff"), pushed()) == ("unknown", "waiting")
 
 
@@ -152,7 +153,7 @@ def controlled(**more):
 
 def under_way():
     found = running(at(I1))
-    return {**found, "rollout": {**found["rollout"], "complete": False, "updated": 0}}
+    return {**found, "rollout": {**found["rollout"], "complete": False, "updated": 0, "outdated": 1}}
 
 
 @pytest.mark.parametrize(
