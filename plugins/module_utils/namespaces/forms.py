@@ -27,8 +27,10 @@ _MOST_OF_SUBDOMAIN = 253
 MOST_OF_ANNOTATIONS, ROOM_FOR_OURS = 256 * 1024, 32 * 1024
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
-_COUNTS = ("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps")
-_COUNTS += ("persistentvolumeclaims", "services.nodeports", "services.loadbalancers")
+_COUNTS = (
+    *("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"),
+    *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
+)
 _QUOTA = (
     *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTE),
     "requests.storage",
