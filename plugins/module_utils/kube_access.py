@@ -74,7 +74,7 @@ def _retries() -> urllib3.Retry:
             response: t.Any = None,
             *more: t.Any,
             **query: t.Any,
-        ) -> Retries:
+        ) -> t.Self:
             pause = self.get_retry_after(response) if response is not None else None
             origin = self.new(total=0) if pause and pause > LONGEST_PAUSE else self
             return urllib3.Retry.increment(origin, method, url, response, *more, **query)

@@ -30,8 +30,8 @@ def require(*libraries: str) -> None:
     """
     problem = missing(sys.version_info[:2], libraries)
     if problem:
-        print(json.dumps({"failed": True, "changed": False, "msg": problem}))
-        sys.exit(1)
+        sys.stdout.write(json.dumps({"failed": True, "changed": False, "msg": problem}) + "\n")
+        raise SystemExit(1)
 
 
 def missing(version: tuple[int, ...], libraries: t.Iterable[str]) -> str:

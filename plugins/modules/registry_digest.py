@@ -340,7 +340,7 @@ images:
 
 from ansible_collections.kubesteward.core.plugins.module_utils import start
 
-start.require("requests")
+start.require()
 
 import types
 import typing as t
@@ -409,6 +409,8 @@ CONSTRAINTS: dict[str, t.Any] = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **CONSTRAINTS)
+    # not at the top: what reads the options alone imports this file where there are no libraries
+    start.require("requests")
     start.hide_secrets_alone(module)
     module.no_log_values.difference_update(harmless_texts(module.params["auth_config"]))
 

@@ -82,7 +82,9 @@ def _nodes_matter(verdict: Verdict, container: Container, published: Published) 
     """Whether the nodes' platforms, which are not known yet, may change the verdict."""
     if verdict.verdict != STALE or container["platforms"]:
         return False
-    return (verdict.rolls and for_nodes.name_matters(published)) or for_nodes.may_get_the_same(container, published)
+    if verdict.rolls and for_nodes.name_matters(published):
+        return True
+    return for_nodes.may_get_the_same(container, published)
 
 
 def _seen(container: Container, found: Published | None, before: status.Status, now: str) -> dict[str, t.Any]:
