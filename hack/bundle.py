@@ -85,9 +85,10 @@ def files(root: Path, image: str) -> dict[str, str]:
 
 
 def load(folder: Path) -> list[dict[str, Any]]:
-    """Every object of the folder's files, in the order of their names; what kustomize alone reads is left out."""
+    """Every object of the files and of Lists in them, by the files' names; what kustomize alone reads is left out."""
     paths = [path for path in sorted(folder.glob("*.yaml")) if path.name != "kustomization.yaml"]
-    return [each for path in paths for each in yaml.safe_load_all(path.read_text()) if each]
+    found = [each for path in paths for each in yaml.safe_load_all(path.read_text()) if each]
+    return [item for each in found for item in (each["items"] if each["kind"] == "List" else [each])]
 
 
 def one(objects: Iterable[dict[str, Any]], kind: str) -> dict[str, Any]:
