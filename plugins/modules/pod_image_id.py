@@ -245,11 +245,6 @@ containers:
       description: The digest that the annotation C(kubesteward.io/retry) allows again, else null.
       type: str
       returned: success
-    pull_policy:
-      description: The container's C(imagePullPolicy) in the Pod template.
-      type: str
-      returned: success
-      sample: IfNotPresent
     unwell:
       description: What is wrong with the container in every one of its Pods, C(reason) and C(since), else null.
       type: dict
