@@ -24,10 +24,25 @@ options:
   state:
     description:
       - With V(present), stale containers are rolled.
-      - With V(released), the followed references are put back in place of digests and the annotation is removed.
+      - With V(released), the followed references are put back in place of digests and the annotation is removed, and
+        the API server forgets that these fields were ours.
+      - A digest stays where the tag names one that failed, as O(published) says; without it, where it may be so.
     type: str
     choices: [present, released]
     default: present
+  release:
+    description:
+      - With O(state=released), what the specs have from then on, the followed V(tags) or the V(digests) of now.
+      - Where C(imagePullPolicy) is V(IfNotPresent), a node that has an older image under the tag runs that one.
+    type: str
+    choices: [tags, digests]
+    default: tags
+    version_added: 1.1.0
+  force:
+    description: With O(state=released), put a tag back also where it names a digest that failed.
+    type: bool
+    default: false
+    version_added: 1.1.0
   update:
     description: Name of the Update whose status is written. Without it none is.
     type: str
@@ -217,10 +232,20 @@ held:
   type: list
   elements: dict
 released:
-  description: Objects whose references were put back, with O(state=released).
+  description: Objects that were let go of, with O(state=released), and of each container whose spec had our digest what
+    it had and has, and a message where that needs one.
   returned: success
   type: list
   elements: dict
+  sample:
+    - owner: {kind: Deployment, name: web, api_version: apps/v1}
+      workload: {kind: Deployment, name: web, api_version: apps/v1, owner: null}
+      containers: [app]
+      images:
+        - container: app
+          from: quay.io/shop/web@sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+          to: quay.io/shop/web:1
+          message: ""
 starts:
   description: Starts whose Deployment does not have the Start's image yet, with the image that it is to have. Without
     an operator somebody has to apply them, as M(kubesteward.core.start_apply) does.
@@ -274,7 +299,14 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions, handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import execution, inputs, report, snapshot, trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images import (
+    execution,
+    inputs,
+    release,
+    report,
+    snapshot,
+    trial,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
 
@@ -283,6 +315,8 @@ def argument_spec() -> dict[str, t.Any]:
         **copy.deepcopy(AUTH_ARG_SPEC),
         "namespace": {"required": True},
         "state": {"choices": ["present", "released"], "default": "present"},
+        "release": {"choices": ["tags", "digests"], "default": "tags"},
+        "force": {"type": "bool", "default": False},
         "update": {},
         "update_resource": {"type": "raw"},
         "running": {"type": "raw", "required": True},
@@ -314,7 +348,9 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
     inputs.check_verification(params.get("verification_seconds", trial.VERIFICATION))
     inputs.check_policy(params, bool(params.get("update") or params.get("update_resource")))
     if params["state"] == "released":
-        done = execution.release(cluster, namespace, params["running"], check_mode or params["dry_run"])
+        policy = release.Policy(params["release"], params["force"])
+        dry_run = check_mode or params["dry_run"]
+        done = execution.release(cluster, namespace, params["running"], dry_run, params["published"], policy, now)
         if params["dry_run"]:
             # outside of check mode the caller would apply what was not put back
             done.starts = []

@@ -281,6 +281,10 @@ lookups:
   type: list
   elements: dict
   sample: [{image: "quay.io/k_nakajima/nginx-sample:latest", pull_secrets: [], expect: [], resolve: [children]}]
+quarantined:
+  description: Whether a digest that failed is remembered of one of the containers.
+  returned: success
+  type: bool
 missing:
   description: Workloads that were asked for by name and do not exist.
   returned: success
@@ -384,6 +388,7 @@ def _look(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object
         "changed": False,
         "containers": hand(found),
         "lookups": hand(inventory.lookups(found)),
+        "quarantined": inventory.has_quarantine(found),
         "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
         "update_resource": hand(update) if update else None,
         **inventory.first(found),

@@ -13,9 +13,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import claims, rollout, status
-from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images import judge as judgement
-from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import events, roll_events
+from ansible_collections.kubesteward.core.plugins.module_utils.images import release as releases
+from ansible_collections.kubesteward.core.plugins.module_utils.images.announce import (
+    events,
+    release_events,
+    roll_events,
+)
 from ansible_collections.kubesteward.core.plugins.module_utils.images.judge import Judged
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import read_platforms
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import Rollback
@@ -269,31 +273,82 @@ def _has_old_status(owner: Object, container: t.Mapping[str, t.Any]) -> bool:
     return bool(known) and container["rollout"]["complete"] and most != known
 
 
-def release(cluster: Cluster, namespace: str, containers: t.Iterable[t.Mapping[str, t.Any]], dry_run: bool) -> Pass:
-    """Put the followed references back and remove our annotation from every owner."""
-    owners: dict[tuple[str, str], tuple[Object, dict[str, str]]] = {}
-    for container in containers:
-        workload = container["workload"]
-        owner = rollout.owner_of(workload)
-        owners.setdefault((owner["kind"], owner["name"]), (owner, {}))[1][container["container"]] = container["path"]
+def release(
+    cluster: Cluster,
+    namespace: str,
+    containers: t.Sequence[t.Mapping[str, t.Any]],
+    dry_run: bool,
+    published: t.Iterable[t.Mapping[str, t.Any]] = (),
+    policy: releases.Policy = releases.PUT_BACK,
+    now: str = "",
+) -> Pass:
+    """Let go of every owner: the references go back, unless the policy says otherwise, and our annotation goes.
+
+    :param published: registry_digest's entries, as far as there are any
+    :param now: time of the Events, `2006-01-02T15:04:05Z`
+    """
     done = Pass()
-    for owner, paths in owners.values():
+    for owner in releases.owners(containers, published):
         try:
-            _release_one(cluster, namespace, owner, paths, dry_run, done)
+            _release_one(cluster, namespace, owner, policy, dry_run, done)
         except ApiError as exc:
             done.errors.append(str(exc))
+    if not dry_run:
+        done.warnings += post_events(cluster, namespace, release_events(done), now)
     return done
 
 
 def _release_one(
-    cluster: Cluster, namespace: str, owner: Object, paths: dict[str, str], dry_run: bool, done: Pass
+    cluster: Cluster, namespace: str, owner: releases.Owner, policy: releases.Policy, dry_run: bool, done: Pass
 ) -> None:
-    target = Reference(owner["api_version"], owner["kind"], namespace, owner["name"])
-    live = cluster.get(target.api_version, target.kind, namespace, target.name)
-    operations = rollout.release(live, paths) if live else []
-    if not live or not operations:
-        return
-    after = cluster.json_patch(target, operations, dry_run=dry_run)
-    done.released.append({"owner": owner, "containers": sorted(name for name in follows.read(live) if name in paths)})
-    if owner["kind"] == "Start":
-        done.starts.append({"name": owner["name"], "image": after["spec"]["image"]})
+    target = Reference(owner.owner["api_version"], owner.owner["kind"], namespace, owner.owner["name"])
+    planned = releases.Plan()
+
+    def let_go(live: Object) -> list[Object]:
+        nonlocal planned
+        planned = releases.plan(owner, live, policy)
+        return planned.operations
+
+    after = _patch_fresh(cluster, target, let_go, dry_run)
+    if after and planned.operations:
+        done.released.append(
+            {
+                "owner": owner.owner,
+                "workload": owner.workload,
+                "containers": planned.containers,
+                "images": planned.images,
+            }
+        )
+        if target.kind == "Start" and planned.images:
+            done.starts.append({"name": target.name, "image": planned.images[0]["to"]})
+    # also where an earlier run was cut off before this
+    if after and not dry_run:
+        _patch_fresh(cluster, target, releases.without_our_fields, False, after)
+
+
+def _patch_fresh(
+    cluster: Cluster,
+    target: Reference,
+    operations: t.Callable[[Object], list[Object]],
+    dry_run: bool,
+    live: Object | None = None,
+) -> Object | None:
+    """Patch an object by what its present state asks for; returns it as it is then, None where it is gone.
+
+    :param live: the object, where it was read just now
+    :raises ApiError: the patch is refused, or others edit the object again and again
+    """
+    for attempt in range(ATTEMPTS):
+        live = live or cluster.get(target.api_version, target.kind, target.namespace, target.name)
+        wanted = operations(live) if live else []
+        if not live or not wanted:
+            return live
+        try:
+            return cluster.json_patch(target, wanted, dry_run=dry_run)
+        except ApiError as exc:
+            if exc.status == 404:
+                return None
+            if not exc.changed_meanwhile or attempt == ATTEMPTS - 1:
+                raise
+            live = None
+    return None

@@ -279,6 +279,12 @@ def first(found: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, str | None]:
     return {"image": container.get("image"), "image_id": most.get("image_id"), "digest": most.get("digest")}
 
 
+def has_quarantine(found: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a digest that failed is remembered of a container."""
+    memories = (container[key] for container in found for key in ("follow", "undone"))
+    return any(memory and memory.get("quarantine") for memory in memories)
+
+
 def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """The `images` of registry_digest: one entry per distinct reference and pull secrets.
 

@@ -137,6 +137,9 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
     for name in image_volumes(done.judged):
         messages[f"{name}: images of volumes are not followed"] = None
     for item in done.released:
+        name = f"{item['owner']['kind']}/{item['owner']['name']}"
+        messages.update((f"{name} {x['container']}: {x['message']}", None) for x in item["images"] if x["message"])
+    for item in done.released:
         owner = f"{item['owner']['kind']}/{item['owner']['name']} {', '.join(item['containers'])}"
         messages[f"{owner}: {'would be released' if is_check else 'released'}"] = None
     for roll in done.settled:
@@ -171,6 +174,10 @@ def diff(done: Pass) -> list[dict[str, str]]:
         found.append(_change(f"Pod/{item['pod']}", ["state: present"], ["state: absent"]))
     for item in done.released:
         header = f"{item['owner']['kind']}/{item['owner']['name']}"
+        for image in item["images"]:
+            if image["to"] != image["from"]:
+                lines = [f"image: {image['from']}"], [f"image: {image['to']}"]
+                found.append(_change(f"{header} container {image['container']}", *lines))
         found.append(_change(header, [f"follow: {name}" for name in item["containers"]], []))
     if done.wrote_status and done.update and done.status is not None:
         header = f"Update/{done.update['metadata']['name']} status"

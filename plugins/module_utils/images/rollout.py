@@ -171,13 +171,14 @@ def patch(roll: Roll, live: t.Mapping[str, t.Any]) -> list[Operation] | None:
 
 
 def _is_unchanged(change: Change, live: t.Mapping[str, t.Any]) -> bool:
-    found = _lookup(live, change.path) or {}
+    found = lookup(live, change.path) or {}
     if not change.in_start and found.get("name") != change.container:
         return False
     return (found.get("image") or "") == change.before
 
 
-def _lookup(live: t.Any, path: str) -> t.Any:
+def lookup(live: t.Any, path: str) -> t.Any:
+    """What is at a place, `/spec/...`, of an object; None where there is nothing."""
     for part in path.strip("/").split("/"):
         try:
             live = live[int(part)] if isinstance(live, list) else live.get(part)
@@ -218,28 +219,13 @@ def _consume_retry(roll: Roll, live: t.Mapping[str, t.Any]) -> list[Operation]:
     return [{"op": "test", "path": _RETRY, "value": wanted}, {"op": "remove", "path": _RETRY}]
 
 
-def release(obj: t.Mapping[str, t.Any], paths: t.Mapping[str, str]) -> list[Operation]:
-    """The JSON patch that puts the followed references back and removes their annotation; empty where there is none.
-
-    :param paths: container name -> its place in the object; what is remembered of other containers stays
-    """
-    text = (obj["metadata"].get("annotations") or {}).get(follows.ANNOTATION)
-    if text is None:
-        return []
-    entries = follows.read(obj)
-    kept = {name: entry for name, entry in entries.items() if name not in paths}
-    if entries and len(kept) == len(entries):
-        return []
+def forget(live: t.Mapping[str, t.Any], kept: t.Mapping[str, follows.Follow]) -> list[Operation]:
+    """The JSON patch that removes our annotations from an object that has them, but for what is `kept`."""
+    annotations = live["metadata"]["annotations"]
     operations: list[Operation] = []
-    for name, entry in entries.items():
-        path = paths.get(name)
-        image = (_lookup(obj, path) or {}).get("image") if path else None
-        if path and image and entry.holds_for(image):
-            operations.append({"op": "test", "path": f"{path}/image", "value": image})
-            operations.append({"op": "replace", "path": f"{path}/image", "value": entry.reference})
-    if follows.RETRY in obj["metadata"]["annotations"]:
+    if follows.RETRY in annotations:
         operations.append({"op": "remove", "path": _RETRY})
-    operations.append({"op": "test", "path": _POINTER, "value": text})
+    operations.append({"op": "test", "path": _POINTER, "value": annotations[follows.ANNOTATION]})
     if kept:
         return [*operations, {"op": "replace", "path": _POINTER, "value": follows.render(kept)}]
     return [*operations, {"op": "remove", "path": _POINTER}]

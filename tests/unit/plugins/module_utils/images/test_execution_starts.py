@@ -98,7 +98,8 @@ def test_a_start_whose_status_names_the_digest_from_before_is_told_again():
 def release(cluster, check_mode=False, dry_run=False):
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample", "update_must_exist": True}, cluster)
     params = {"namespace": NAMESPACE, "state": "released", "running": seen["containers"], "published": []}
-    return image_rollout.run({**params, "dry_run": dry_run}, cluster, check_mode, NOW)
+    more = {"dry_run": dry_run, "release": "tags", "force": False, "update": None, "update_resource": None}
+    return image_rollout.run({**params, **more}, cluster, check_mode, NOW)
 
 
 def test_release_puts_the_references_back():
@@ -111,10 +112,10 @@ def test_release_puts_the_references_back():
     assert cluster.writes == []
     done = release(cluster)
     assert report.result(predicted, True) == report.result(done, True)
-    assert cluster.writes == ["patch Deployment/a", "patch Deployment/b"]
+    assert cluster.writes == [*(f"patch Deployment/{name}" for name in "ab"), *["create Event"] * 2]
     assert cluster.read("Deployment", "a")["spec"] == before
     assert release(cluster).released == []
-    assert len(cluster.writes) == 2
+    assert len(cluster.writes) == 4
 
 
 def test_a_dry_run_of_a_release_writes_nothing():

@@ -105,8 +105,10 @@ def test_below_the_table_is_why_containers_are_unknown_or_held():
 
 def test_below_the_table_is_what_was_released_and_that_nothing_ran():
     owner = {"kind": "Deployment", "name": "a", "api_version": "apps/v1"}
-    done = Pass(released=[{"owner": owner, "containers": ["app", "init"]}])
-    assert report.result(done, with_diff=False)["table"][1:] == ["Deployment/a app, init: released"]
+    images = [{"container": "app", "from": at(I2), "to": IMAGE, "message": "a node may have an older one"}]
+    done = Pass(released=[{"owner": owner, "workload": owner, "containers": ["app", "init"], "images": images}])
+    told = ["Deployment/a app: a node may have an older one", "Deployment/a app, init: released"]
+    assert report.result(done, with_diff=False)["table"][1:] == told
     (told,) = report.result(Pass(), with_diff=False, nothing_ran=True)["table"][1:]
     assert told.startswith("Nothing to look at: ")
 

@@ -220,51 +220,9 @@ def test_a_damaged_annotation_is_replaced(text):
     assert after["metadata"]["annotations"]["kept"] == "x"
 
 
-def released(live, paths=None):
-    paths = paths or {x["container"]: x["path"] for x in inspect(live)}
-    operations = rollout.release(live, paths)
-    return patched(live, operations)
-
-
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "CronJob"])
-def test_release_undoes_a_roll(kind):
-    live = workload(kind, annotations={"kept": "x"})
-    assert released(patched(live, rollout.patch(planned(live), live))) == live
-
-
-def test_release_of_a_start():
-    live = start(image=TARGET, annotations={**annotation(**{"nginx-sample": followed(I2)}), "kept": "x"})
-    after = released(live, {"nginx-sample": "/spec"})
-    assert after["spec"]["image"] == IMAGE
-    assert after["metadata"]["annotations"] == {"kept": "x"}
-
-
-def test_release_leaves_alone_what_somebody_took_over():
-    live = workload(containers=[container(image=f"{REPOSITORY}:2")], annotations=annotation(app=followed(I2)))
-    after = released(live)
-    assert images(after) == {"app": f"{REPOSITORY}:2"}
-    assert follow.ANNOTATION not in after["metadata"]["annotations"]
-
-
-def test_release_changes_nothing_that_was_never_rolled():
-    live = workload()
-    assert rollout.release(live, {"app": "/spec/template/spec/containers/0"}) == []
-
-
 def test_a_plan_goes_to_the_top_level_digest():
     found = inspect(workload())[0]
     entry = published(I2, children=(sha("a"), sha("b")), platform_digest=sha("a"))
     found = {**found, "running": [{"image_id": "x", "digest": I1, "id_kind": "manifest", "pods": 1, "ready": 1}]}
     (roll,) = rollout.plan([(found, verdict.decide(found, entry))], NOW)
     assert roll.changes[0].after == TARGET
-
-
-def test_release_of_some_containers_keeps_what_is_remembered_of_the_others():
-    pinned = f"{REPOSITORY}@{I2}"
-    containers = [container("one", pinned), container("two", pinned)]
-    live = workload(containers=containers, annotations=annotation(one=followed(I2), two=followed(I2)))
-    operations = rollout.release(live, {"one": "/spec/template/spec/containers/0"})
-    after = jsonpatch.apply_patch(live, operations)
-    assert [item["image"] for item in after["spec"]["template"]["spec"]["containers"]] == [IMAGE, pinned]
-    assert set(follow.read(after)) == {"two"}
-    assert rollout.release(after, {"one": "/spec/template/spec/containers/0"}) == []
