@@ -33,6 +33,14 @@ def later(text: str, seconds: int) -> str:
     return (moment(text) + datetime.timedelta(seconds=seconds)).strftime(TIME)
 
 
+def age(since: str, now: str) -> int | None:
+    """Seconds from one time to another; None where `since`, which somebody else may have written, is none."""
+    try:
+        return int((moment(now) - moment(since)).total_seconds())
+    except ValueError:
+        return None
+
+
 def stamped(
     before: t.Iterable[t.Mapping[str, t.Any]], values: t.Iterable[tuple[str, str, str, str]], at: str
 ) -> list[dict[str, str]]:

@@ -50,12 +50,12 @@ def roll_events(done: Pass) -> list[Object]:
 
 def release_events(done: Pass) -> list[Object]:
     """One Event on its workload for each container whose image was ours, and is somebody else's from now on."""
-    found = []
+    found: list[Object] = []
     for item in done.released:
         for image in item["images"]:
             what = image["from"] if image["to"] == image["from"] else f"{image['from']} -> {image['to']}"
             more = f"; {image['message']}" if image["message"] else ""
-            message = f"{status.workload_name(item['workload'])} {image['container']}: {what}{more}"
+            message = f"{workload_name(item['workload'])} {image['container']}: {what}{more}"
             found.append(
                 {"reason": "Released", "type": "Normal", "message": message, "about": _about(item["workload"])}
             )

@@ -169,7 +169,4 @@ def told(item: Object, seconds: int) -> str:
 
 def age(since: str, now: str) -> int:
     """Seconds from one time to another; 0 where `since` is none."""
-    try:
-        return int((conditions.moment(now) - conditions.moment(since)).total_seconds())
-    except ValueError:
-        return 0
+    return conditions.age(since, now) or 0

@@ -28,6 +28,8 @@ MOST_LEFT = 10
 MOST_EARLIER = 2
 #: characters of what was wrong before
 MOST_UNWELL = 64
+#: as far as it is counted how often a tag was rolled again: a hand may write any number
+MOST_ANSWERED = 1000
 #: characters of the reason of a quarantine: the Update's status and its history repeat it
 MOST_REASON = 256
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -145,7 +147,7 @@ def of_dict(entry: t.Any) -> Follow | None:
         left=tuple(x for x in left if _is_digest(x))[-MOST_LEFT:] if isinstance(left, list) else (),
         trial=entry.get("trial") is True,
         quarantine=_quarantine(entry.get("quarantine")),
-        answered=answered if isinstance(answered, int) else 0,
+        answered=min(max(answered, 0), MOST_ANSWERED) if isinstance(answered, int) else 0,
         earlier=tuple(x for x in earlier if is_of_repository(x, follow.reference))[:MOST_EARLIER]
         if isinstance(earlier, list)
         else (),
@@ -192,6 +194,15 @@ def render(entries: t.Mapping[str, Follow]) -> str:
 def carries(image: str, digest: str) -> bool:
     """True where an image of a spec is pinned to `digest` already."""
     return image.rpartition("@")[2] == digest
+
+
+def digest_of_next(container: t.Mapping[str, t.Any]) -> str:
+    """The digest that we wrote and the spec carries: what the next Pod runs, whatever runs now; empty where none is.
+
+    :param container: an entry of pod_image_id's `containers`
+    """
+    entry = container["follow"]
+    return entry["digest"] if entry and carries(container["spec_image"], entry["digest"]) else ""
 
 
 def with_left(left: t.Iterable[str], *digests: str) -> tuple[str, ...]:

@@ -68,13 +68,21 @@ def _command(container: Container, candidate: str) -> str:
     return f"kubectl annotate {owner['kind'].lower()}/{owner['name']}{namespace} {RETRY}={candidate}{overwrite}"
 
 
-def not_now(rollout: t.Mapping[str, t.Any], message: str) -> Hold:
+def not_now(container: Container, message: str) -> Hold:
     """An earlier rollout has to end first."""
+    rollout = container["rollout"]
     if rollout["paused"]:
         return "suspended", f"the Deployment is paused; {message}"
-    if is_under_way(rollout):
+    if is_under_way(rollout) and not _waits_for_nothing(container):
         return "rollout_in_progress", f"an earlier rollout: {availability(rollout)} so far"
     return None
+
+
+def _waits_for_nothing(container: Container) -> bool:
+    """The controller knows the spec and has no Pod of it, e.g. for a quota: another image restarts nothing."""
+    rollout = container["rollout"]
+    seen = rollout["observed"] >= rollout["generation"]
+    return seen and not (rollout["updated"] or container["running"] or container["waiting"])
 
 
 def unstable(container: Container, candidate: str, stable_for: int, has_memory: bool) -> Hold:

@@ -29,7 +29,7 @@ def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str
     """
     owners = _start_owners(snapshot)
     wanted, ignored = set(policy.get("follow") or ()), set(policy.get("ignore") or ())
-    pods, revisions = _by_controller(snapshot.pods), _by_controller(snapshot.revisions)
+    pods, revisions = _by_controller(snapshot.pods), _by_controller(filter(running.is_ranked, snapshot.revisions))
     found = []
     for workload in snapshot.workloads:
         owner = owners.get(workload["metadata"]["name"]) if workload["kind"] == "Deployment" else None
@@ -294,7 +294,9 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """
     entries: dict[t.Any, dict[str, t.Any]] = {}
     for container in found:
-        if container["invalid"] or not (container["running"] or container["waiting"]):
+        written = follows.digest_of_next(container)
+        lives = container["running"] or container["waiting"]
+        if container["invalid"] or not (lives or written):
             continue
         secrets = distinct_secrets(container["pull_secrets"])
         key = lookup_key(container["reference"], secrets)
@@ -324,6 +326,9 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
                 entry["resolve"].add("config")
                 if container["follow"]:
                     entry["compare"].add(container["follow"]["digest"])
+        if not lives:
+            entry["expect"].add(written)
+            entry["compare"].add(written)
         if "config" in entry["resolve"] and container["platforms"]:
             entry["platform"] = container["platforms"][0]
     return [

@@ -9,8 +9,9 @@ import dataclasses
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
-from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout, status
+from ansible_collections.kubesteward.core.plugins.module_utils.images import rollout
 from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory import lookup_key
+from ansible_collections.kubesteward.core.plugins.module_utils.images.update_conditions import workload_name
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
 
 Container = t.Mapping[str, t.Any]
@@ -91,7 +92,7 @@ def owners(containers: t.Sequence[Container], published: t.Iterable[t.Mapping[st
 def _failed(containers: t.Iterable[Container]) -> list[tuple[str, str, str]]:
     """(reference, digest, workload) of every digest that is in quarantine: it is as bad for others."""
     return [
-        (memory["reference"], memory["quarantine"]["digest"], status.workload_name(container["workload"]))
+        (memory["reference"], memory["quarantine"]["digest"], workload_name(container["workload"]))
         for container in containers
         for memory in (container["follow"], container["undone"])
         if memory and memory.get("quarantine")

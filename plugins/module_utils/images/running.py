@@ -16,6 +16,8 @@ import typing as t
 Object = t.Mapping[str, t.Any]
 
 _DIGEST = re.compile(r"^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")
+#: of a Deployment's ReplicaSet, as its controller writes it
+_REVISION = re.compile(r"[0-9]{1,18}")
 _BARE_HEX = re.compile(r"^[0-9a-f]{64}$")
 #: waiting for one of these means that the image named now has not run: an imageID beside it is a left-over
 _NOT_PULLED = frozenset(
@@ -136,7 +138,7 @@ def _membership(workload: Object, revisions: list[Object]) -> tuple[_Test, _Test
     if kind == "Pod":
         return (lambda pod: pod["metadata"]["uid"] == uid), _always
     if kind in ("Deployment", "CronJob"):
-        own = [revision for revision in revisions if (controller_of(revision) or {}).get("uid") == uid]
+        own = [x for x in revisions if (controller_of(x) or {}).get("uid") == uid and is_ranked(x)]
         uids = {revision["metadata"]["uid"] for revision in own}
         rank = _replica_set_rank if kind == "Deployment" else _job_rank
         newest = max(own, key=rank)["metadata"]["uid"] if own else None
@@ -156,7 +158,17 @@ def _always(_pod: Object) -> bool:
 
 
 def _replica_set_rank(replica_set: Object) -> int:
-    return int((replica_set["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", 0))
+    return int(_revision_text(replica_set))
+
+
+def _revision_text(replica_set: Object) -> str:
+    # one that was just made has none yet
+    return (replica_set["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
+
+
+def is_ranked(revision: Object) -> bool:
+    """False for a ReplicaSet whose number no Deployment controller wrote: anybody may write annotations."""
+    return revision["kind"] != "ReplicaSet" or _REVISION.fullmatch(_revision_text(revision)) is not None
 
 
 def _job_rank(job: Object) -> tuple[str, str]:

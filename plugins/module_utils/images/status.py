@@ -239,13 +239,15 @@ def seen_for(before: Status, container: Container, digest: str | None, now: str)
     """Seconds since the status first named `digest` as what this container waits to be rolled to; 0 where it is new."""
     for entry in before.get("pending") or ():
         if (entry["workload"], entry["container"], entry["digest"]) == (*place(container), digest):
-            return int((conditions.moment(now) - conditions.moment(entry["firstSeen"])).total_seconds())
+            return conditions.age(entry["firstSeen"], now) or 0
     return 0
 
 
 def _pending(before: Status, judged: Judged, now: str) -> list[dict[str, str]]:
     """What is seen and has to be stable first, since when."""
-    known = {(x["workload"], x["container"], x["digest"]): x["firstSeen"] for x in before.get("pending") or ()}
+    # what is no time of ours would never become older
+    told = [x for x in before.get("pending") or () if conditions.age(x["firstSeen"], now) is not None]
+    known = {(x["workload"], x["container"], x["digest"]): x["firstSeen"] for x in told}
     found = []
     for container, verdict in judged:
         if verdict.reason != "unstable" or not verdict.candidate:

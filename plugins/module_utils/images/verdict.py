@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import holds, nodes
-from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
+from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries, digest_of_next
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import parse_image_id
 from ansible_collections.kubesteward.core.plugins.module_utils.images.trial import VERIFICATION, Progress, Rollback
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
@@ -82,7 +82,7 @@ def decide(container: Container, published: Published | None, policy: Policy = P
     if container["invalid"]:
         return Verdict(UNKNOWN, "invalid_reference", container["invalid"])
     if not container["running"] and not container["waiting"]:
-        return Verdict(UNKNOWN, "no_pods", f"no Pod of the current revision runs{_excluded(container)}")
+        return _without_pods(container, published, policy)
     if container["pinned"]:
         return _pinned(container)
     if published is None:
@@ -96,6 +96,25 @@ def decide(container: Container, published: Published | None, policy: Policy = P
         _compare(container, published) if container["running"] else _compare_written(container, published["digest"])
     )
     return _hold(verdict, container, published, policy) if verdict.verdict == STALE else verdict
+
+
+def _without_pods(container: Container, published: Published | None, policy: Policy) -> Verdict:
+    """Where the spec carries a digest that we wrote, what the next Pod runs is known all the same."""
+    nothing = f"no Pod of the current revision runs{_excluded(container)}"
+    written = digest_of_next(container)
+    if not written or published is None:
+        return Verdict(UNKNOWN, "no_pods", nothing)
+    if published["state"] != "found":
+        return Verdict(UNKNOWN, "no_pods", f"{nothing}, the next one runs {written}; {published['msg']}")
+    candidate = published["digest"]
+    if written == candidate:
+        return Verdict(CURRENT, "digest_equal", f"{nothing}, the next one runs {candidate}")
+    if nodes.get_the_same(container, published, written):
+        return Verdict(
+            CURRENT, "index_changed_only", f"{nothing}; {candidate} is another index of the images of {written}"
+        )
+    message = f"{nothing}, the next one would run {written}, and {container['reference']} names {candidate}"
+    return _hold(Verdict(STALE, "digest_differs", message, candidate), container, published, policy)
 
 
 def _pinned(container: Container) -> Verdict:
@@ -245,7 +264,7 @@ def _hold(verdict: Verdict, container: Container, published: Published, policy: 
         return _already_written(verdict, container)
     found = (
         holds.refused(container, candidate)
-        or holds.not_now(container["rollout"], verdict.message)
+        or holds.not_now(container, verdict.message)
         or holds.not_pullable(container, published, candidate)
         or holds.unstable(container, candidate, policy.stable_for, policy.has_memory)
     )

@@ -18,6 +18,8 @@ NOBODY = "somebody unnamed"
 SYNCER = "pod-security-admission-label-synchronization-controller"
 #: repairs after which another manager has it
 MOST = 2
+#: no manager is answered as often: a hand wrote that
+MOST_COUNTED = 1000
 #: seconds after which a repair is forgotten
 MEMORY = 24 * 3600
 
@@ -54,7 +56,8 @@ def read(namespace: t.Mapping[str, t.Any] | None, now: str) -> Repairs:
     try:
         for key, entry in json.loads(text or "{}").items():
             seconds = (conditions.moment(now) - conditions.moment(entry["at"])).total_seconds()
-            if seconds < MEMORY and isinstance(entry["times"], int) and isinstance(entry["manager"], str):
+            is_count = isinstance(entry["times"], int) and abs(entry["times"]) <= MOST_COUNTED
+            if seconds < MEMORY and is_count and isinstance(entry["manager"], str):
                 found[key] = {name: entry[name] for name in ("manager", "times", "at")}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         found = {}

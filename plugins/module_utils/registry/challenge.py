@@ -164,6 +164,7 @@ def read_token(body: bytes) -> Token | None:
     if not isinstance(value, str) or not re.fullmatch(r"[\x21-\x7e]+", value):
         return None
     seconds = data.get("expires_in")
-    known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and math.isfinite(seconds)
-    lifetime = min(max(float(t.cast(float, seconds)), DEFAULT_LIFETIME), MAX_LIFETIME) if known else DEFAULT_LIFETIME
-    return Token(value, lifetime)
+    # not math.isfinite, and no float yet: JSON has integers that are too long for one
+    known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and abs(seconds) < math.inf
+    lifetime = min(max(t.cast(float, seconds), DEFAULT_LIFETIME), MAX_LIFETIME) if known else DEFAULT_LIFETIME
+    return Token(value, float(lifetime))

@@ -70,7 +70,7 @@ def _decode(content: bytes) -> Record:
         data = json.loads(content)
         slow = {str(name): _number(since) for name, since in data["slow"].items()}
         return Record(slow, tuple((_number(when), _number(seconds)) for when, seconds in data["spent"]))
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+    except (ValueError, OverflowError, RecursionError, LookupError, TypeError, AttributeError):
         return Record()
 
 
