@@ -152,8 +152,8 @@ deploy: $(STAMP) ## install or upgrade the operator: IMG=..., OVERLAY=config/sin
 		$(if $(DRY_RUN),--dry-run) $(if $(filter yes,$(subst $(comma), ,$(FORCE))),--force) \
 		$(if $(filter settings,$(subst $(comma), ,$(FORCE))),--force-settings)
 
-undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1, KEEP=digests,namespaces
-	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP)))
+undeploy: $(STAMP) ## let go of everything, then remove the operator: DRY_RUN=1, KEEP=digests,namespaces, FORCE=tags
+	@$(BIN)/python -m hack.undeploy --overlay "$(OVERLAY)" $(if $(DRY_RUN),--dry-run) $(patsubst %,--keep %,$(subst $(comma), ,$(KEEP))) $(patsubst %,--force %,$(FORCE))
 
 clean: ## remove what setup and the checks made; a testbed stays as it is
 	rm -rf .venv .cache/collections .cache/gates $(STAMP) .cache/coverage.json .ansible dist logs bench/out .coverage* .pytest_cache .ruff_cache .mypy_cache

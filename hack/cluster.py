@@ -27,6 +27,8 @@ REQUEST_SECONDS = 60
 RENDER_SECONDS = 60
 IMAGE = "kubesteward"
 MANAGER = {"app.kubernetes.io/name": "kubesteward", "app.kubernetes.io/component": "manager"}
+#: lets go of everything, whether an operator was there or not
+RELEASE = "ansible-playbook kubesteward.core.release"
 FINALIZER = "nspro.example.com/cleanup"
 #: kind -> name of its CustomResourceDefinition, which kubectl takes for the resource, too
 CRDS = {

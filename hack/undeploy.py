@@ -18,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow
+from ansible_collections.kubesteward.core.plugins.module_utils.images.release import STAYS
 from hack import cluster
 from hack.cluster import CRDS, FINALIZER, ROOT, Found, Object, StopError, call, get, kubectl, name_of, say
 
@@ -49,25 +50,40 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
     parser.add_argument("--overlay", default="config/default", help="the kustomization that was installed")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
     parser.add_argument("--keep", action="append", default=[], choices=KEEPS, help="what is not let go")
+    what = "put tags back also where they name a digest that failed"
+    parser.add_argument("--force", action="append", default=[], choices=["tags"], help=what)
     given = parser.parse_args(arguments)
     try:
         with cluster.pinned():
-            undeploy(given.overlay, frozenset(given.keep), given.dry_run)
+            undeploy(given.overlay, frozenset(given.keep), given.dry_run, bool(given.force))
     except StopError as exc:
         print(f"undeploy: {exc}", file=sys.stderr)
         return 1
     return 0
 
 
-def undeploy(overlay: str, keep: frozenset[str], dry_run: bool) -> None:
+def undeploy(overlay: str, keep: frozenset[str], dry_run: bool, force: bool = False) -> None:
     objects = cluster.render(overlay)
     deployment = cluster.manager_in(objects)
     if is_installed(deployment):
-        let_go(deployment, keep, dry_run)
+        let_go(deployment, keep, dry_run, force)
     else:
-        say(f"{name_of(deployment)} is not installed, so nothing is let go")
+        say(f"{name_of(deployment)} is not installed; others may look after what there is, so nothing is let go")
+        for line in left_behind(cluster.look(cluster.watched(deployment))):
+            say(line)
     remove(objects, deployment, dry_run)
     say("the kinds and all resources stay; make uninstall takes them away")
+
+
+def left_behind(found: Found) -> list[str]:
+    """What somebody's passes have left, and how to let go of it where that somebody is gone."""
+    kinds = (
+        (len(found.followed), "objects keep a digest in place of the tag"),
+        (len(found.claimed), "Namespaces are held by Nspros"),
+        (len(found.held_by_finalizers), "Nspros have a finalizer"),
+    )
+    lines = [f"{count} {what}" for count, what in kinds if count]
+    return [*lines, f"{cluster.RELEASE} lets go of it where no operator runs"] if lines else []
 
 
 def is_installed(deployment: Object) -> bool:
@@ -87,7 +103,7 @@ def is_installed(deployment: Object) -> bool:
     return bool(live) or bool(get("serviceaccount", account, *where))
 
 
-def let_go(deployment: Object, keep: frozenset[str], dry_run: bool) -> None:
+def let_go(deployment: Object, keep: frozenset[str], dry_run: bool, force: bool) -> None:
     """Stop the operator and undo what it did.
 
     :raises StopError: something is left
@@ -101,7 +117,7 @@ def let_go(deployment: Object, keep: frozenset[str], dry_run: bool) -> None:
     cluster.look(scope)
     stop(deployment, dry_run)
     found = cluster.look(scope)
-    problems = [] if "digests" in keep else release_images(found, dry_run)
+    problems = [] if "digests" in keep else release_images(found, dry_run, force)
     problems += [] if "namespaces" in keep else release_namespaces(found, dry_run)
     if not problems:
         problems = remove_finalizers(found, dry_run)
@@ -145,7 +161,7 @@ def stop(deployment: Object, dry_run: bool) -> None:
     say(f"{name} is stopped")
 
 
-def release_images(found: Found, dry_run: bool) -> list[str]:
+def release_images(found: Found, dry_run: bool, force: bool = False) -> list[str]:
     """Put the followed tags back, one namespace after the other; what went wrong."""
     problems = []
     batches = [(x, batch) for x, items in by_namespace(found.followed).items() for batch in in_batches(items)]
@@ -153,10 +169,10 @@ def release_images(found: Found, dry_run: bool) -> list[str]:
         targets = [{"kind": item["kind"], "name": item["metadata"]["name"]} for item in items]
         # all containers, whichever an Update follows or ignores: a name that no container has is ignored
         variables = {"update_targets": targets, "update_containers": {"ignore": ["-"]}, "update_state": "released"}
-        problem = play("update", {"update_namespace": namespace, **variables}, dry_run)
+        problem = play("update", {"update_namespace": namespace, "update_force": force, **variables}, dry_run)
         problems += [problem] if problem else []
         if not problem:
-            what = "would get their tags back" if dry_run else "have their tags back"
+            what = "would get their tags back" if dry_run else "have their tags back, but where a digest stays"
             say(f"{', '.join(str(name_of(item)) for item in items)}: {what}")
     return problems
 
@@ -205,6 +221,10 @@ def play(name: str, variables: Object, dry_run: bool) -> str:
         return f"{playbook} {json.dumps(variables)} has no end after {PASS_SECONDS} s"
     if dry_run and done.returncode == 0:
         say(done.stdout.strip())
+    else:
+        for line in done.stdout.splitlines():
+            if STAYS in line:
+                say(line.strip(' ",-'))
     return "" if done.returncode == 0 else f"{playbook} {json.dumps(variables)}:\n{done.stdout}{done.stderr}"
 
 

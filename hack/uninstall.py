@@ -46,7 +46,8 @@ def uninstall(confirmed: bool, keep_deployments: bool) -> None:
         say(line)
     if not confirmed:
         more = "; KEEP=deployments leaves the Deployments of Starts" if found.of("Start") else ""
-        raise StopError(f"Nothing was deleted. CONFIRM=yes deletes the kinds and this{more}.")
+        say(f"Nothing was deleted. CONFIRM=yes deletes the kinds and this{more}.")
+        return
     if keep_deployments:
         leave_deployments(found.of("Start"))
     patience = f"--timeout={DELETE_SECONDS}s"
@@ -68,7 +69,7 @@ def refusals(found: Found, operators: t.Iterable[Object]) -> list[str]:
     way = "is an operator that runs: make undeploy takes it out first"
     problems = [f"{name_of(item)} {cluster.OF_OLM if cluster.is_of_olm(item) else way}" for item in operators]
     for item in found.held_by_finalizers:
-        problems.append(f"{name_of(item)} has a finalizer, and would never be gone: make undeploy takes it off")
+        problems.append(f"{name_of(item)} has a finalizer, and would never be gone: {cluster.RELEASE} takes it off")
     return problems
 
 
@@ -83,7 +84,7 @@ def plan(found: Found, keep_deployments: bool) -> list[str]:
             lines += [f"  {name_of(item).namespace}/{name_of(item).name}" for item in items]
     if found.followed:
         lines.append(
-            f"{len(found.followed)} objects keep a digest in place of the tag; make undeploy puts the tags back:"
+            f"{len(found.followed)} objects keep a digest in place of the tag; {cluster.RELEASE} puts the tags back:"
         )
         lines += [f"  {name_of(item)}" for item in found.followed]
     return lines

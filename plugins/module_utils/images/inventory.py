@@ -318,17 +318,10 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
         if _may_go_back(container):
             # what would go back is asked for only where the tag's digest alone does not answer it all
             entry["expect"].add("")
-        for item in container["running"]:
-            entry["expect"].add(item["digest"] if item["id_kind"] == "manifest" else "")
-            if item["id_kind"] == "manifest":
-                entry["compare"].add(item["digest"])
-            if item["id_kind"] == "config":
-                entry["resolve"].add("config")
-                if container["follow"]:
-                    entry["compare"].add(container["follow"]["digest"])
         if not lives:
             entry["expect"].add(written)
             entry["compare"].add(written)
+        _add_running(entry, container)
         if "config" in entry["resolve"] and container["platforms"]:
             entry["platform"] = container["platforms"][0]
     return [
@@ -340,6 +333,17 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
         }
         for entry in entries.values()
     ]
+
+
+def _add_running(entry: dict[str, t.Any], container: t.Mapping[str, t.Any]) -> None:
+    for item in container["running"]:
+        entry["expect"].add(item["digest"] if item["id_kind"] == "manifest" else "")
+        if item["id_kind"] == "manifest":
+            entry["compare"].add(item["digest"])
+        if item["id_kind"] == "config":
+            entry["resolve"].add("config")
+            if container["follow"]:
+                entry["compare"].add(container["follow"]["digest"])
 
 
 def _presence(container: t.Mapping[str, t.Any], secrets: t.Sequence[t.Mapping[str, str]]) -> dict[str, t.Any]:

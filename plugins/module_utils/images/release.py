@@ -19,6 +19,8 @@ Object = t.Mapping[str, t.Any]
 Operation = dict[str, t.Any]
 
 TAGS, DIGESTS = "tags", "digests"
+#: begins the message of a container whose tag does not go back
+STAYS = "the digest stays"
 _FIELDS = "/metadata/managedFields"
 
 
@@ -152,7 +154,7 @@ def _let_go(done: Plan, owner: Owner, name: str, entry: follows.Follow, place: t
     if policy.release == DIGESTS:
         to, message = image, ""
     elif reference == entry.reference and not policy.force:
-        to, message = image, f"the digest stays: {reference} {why} (update_force puts the tag back all the same)"
+        to, message = image, f"{STAYS}: {reference} {why} (update_force puts the tag back all the same)"
     if path != "/spec":
         done.operations.append({"op": "test", "path": f"{path}/name", "value": name})
     done.operations.append({"op": "test", "path": f"{path}/image", "value": image})

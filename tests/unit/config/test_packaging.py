@@ -56,7 +56,7 @@ def test_built_collection_holds_what_users_need(root, built):
     tracked |= {str(path.relative_to(root)) for path in (root / "config").rglob("*.yaml")}
     tracked |= {str(path.relative_to(root)) for name in ("playbooks", "roles") for path in (root / name).rglob("*.yml")}
     assert tracked - built == set()
-    assert built >= {"playbooks/nspro.yml", "playbooks/start.yml", "playbooks/update.yml"}
+    assert built >= {"playbooks/nspro.yml", "playbooks/release.yml", "playbooks/start.yml", "playbooks/update.yml"}
     assert built >= {"LICENSE", "README.md", "CHANGELOG.md", "meta/runtime.yml", "meta/execution-environment.yml"}
 
 

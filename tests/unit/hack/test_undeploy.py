@@ -206,3 +206,34 @@ def test_without_kubectl_it_says_so(monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
     assert uninstall.main([]) == 1
     assert "no kubectl on PATH" in capsys.readouterr().err
+
+
+def test_where_no_operator_is_undeploy_and_uninstall_name_the_same_way_out(monkeypatch, capsys):
+    left = Found((start("web"),), (nspro(FINALIZER),), {"np": "ops/np"})
+    told = undeploy.left_behind(left)
+    assert told[0].startswith("1 objects keep a digest") and len(told) == 4
+    ways = [told[-1], *uninstall.plan(left, keep_deployments=False), *uninstall.refusals(left, [])]
+    assert sum("kubesteward.core.release" in line for line in ways) == 3
+    assert not any("make undeploy" in line for line in ways)
+    assert undeploy.left_behind(Found((), (), {})) == []
+    monkeypatch.setattr(undeploy.cluster, "render", lambda _overlay: [manager("shop")])
+    monkeypatch.setattr(undeploy, "is_installed", lambda _deployment: False)
+    monkeypatch.setattr(undeploy, "remove", lambda *_given: None)
+    monkeypatch.setattr(undeploy.cluster, "look", lambda scope: left if scope == {"shop"} else None)
+    undeploy.undeploy("config/default", frozenset(), dry_run=False)
+    assert told[0] in capsys.readouterr().out
+
+
+def test_a_report_of_uninstall_is_no_failure(monkeypatch, capsys):
+    monkeypatch.setattr(cluster, "look", lambda: Found((start("web"),), (start("web"),), {}))
+    monkeypatch.setattr(cluster, "managers", list)
+    uninstall.uninstall(confirmed=False, keep_deployments=False)
+    assert "CONFIRM=yes deletes the kinds and this; KEEP=deployments" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_tag_that_names_a_failed_digest_goes_back_by_force_only(force, monkeypatch):
+    asked = []
+    monkeypatch.setattr(undeploy, "play", lambda _name, variables, _dry_run: asked.append(variables) or "")
+    undeploy.release_images(Found((start("web"),), (), {}), dry_run=False, force=force)
+    assert [variables["update_force"] for variables in asked] == [force]
