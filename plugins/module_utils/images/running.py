@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import re
 import typing as t
 
@@ -39,6 +40,42 @@ FAILING = (_NOT_PULLED - {"ContainerCreating", "PodInitializing"}) | {
     "RunContainerError",
     "StartError",
 }
+#: failing containers that are named
+_MOST_FAILING = 20
+
+
+class IndexedPod(dict[str, t.Any]):
+    """A Pod that is asked for the status of each of its containers: none of them goes through all the others."""
+
+    @functools.cached_property
+    def by_name(self) -> t.Mapping[str, list[Object]]:
+        """Statuses by the container's name."""
+        return _statuses_by_name(self)
+
+    @functools.cached_property
+    def spec_by_name(self) -> t.Mapping[str, list[Object]]:
+        """Containers of the spec by name."""
+        return _containers_by_name(self)
+
+
+def _containers_by_name(pod: Object) -> dict[str, list[Object]]:
+    spec, found = pod.get("spec") or {}, collections.defaultdict(list)
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        found[container.get("name", "")].append(container)
+    return found
+
+
+def containers_named(pod: Object, name: str) -> t.Sequence[Object]:
+    """The containers and init containers of a Pod's spec that have a name."""
+    return (pod.spec_by_name if isinstance(pod, IndexedPod) else _containers_by_name(pod)).get(name, ())
+
+
+def _statuses_by_name(pod: Object) -> dict[str, list[Object]]:
+    status, found = pod.get("status") or {}, collections.defaultdict(list)
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for entry in status.get(field) or ():
+            found[entry["name"]].append(entry)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,11 +259,8 @@ def all_statuses(pod: Object) -> list[Object]:
 
 def container_statuses(pod: Object, name: str) -> t.Iterator[Object]:
     """The status of a container or init container, where the Pod has one."""
-    status = pod.get("status") or {}
-    for field in ("containerStatuses", "initContainerStatuses"):
-        for entry in status.get(field) or ():
-            if entry["name"] == name:
-                yield entry
+    known = pod.by_name if isinstance(pod, IndexedPod) else _statuses_by_name(pod)
+    yield from known.get(name, ())
 
 
 def gather(live: t.Iterable[Object], name: str) -> dict[str, t.Any]:
@@ -326,4 +360,4 @@ def _pod_trouble(live: t.Iterable[Object]) -> dict[str, t.Any]:
             reason = ((entry.get("state") or {}).get("waiting") or {}).get("reason", "")
             if reason in FAILING:
                 failing.append({"pod": pod["metadata"]["name"], "container": entry["name"], "reason": reason})
-    return {"restarts": restarts, "failing": failing}
+    return {"restarts": restarts, "failing": failing[:_MOST_FAILING]}
