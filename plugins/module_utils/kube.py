@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import kube_access, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -270,7 +271,7 @@ def _path(target: Reference) -> str:
     for segment in filter(None, (target.namespace, target.name)):
         # the API server lets a Pod name its pull secrets as it likes: `../` would lead into another namespace
         if segment in (".", "..") or not _SEGMENT.fullmatch(segment):
-            raise StewardError(f"{segment!r} is no name that a {target.kind} or its namespace can have")
+            raise StewardError(f"{cut(repr(segment), NAME)} is no name that a {target.kind} or its namespace can have")
     root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
     parts = [root]
     if target.namespace is not None:
@@ -287,7 +288,9 @@ def _explain(exc: t.Any) -> str:
         message = json.loads(exc.body).get("message")
     except (TypeError, ValueError, AttributeError):
         message = None
-    if message and _UNDECLARED in message:
+    is_undeclared = bool(message) and _UNDECLARED in message
+    message = cut(message) if message else None
+    if is_undeclared:
         message += "; the cluster has another definition: apply the CRDs of this version"
     return (message or f"{exc.status} {exc.reason}") + exc.hint
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Object = dict[str, t.Any]
 
@@ -50,7 +51,7 @@ def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now
             "involvedObject": involved,
             "reason": event["reason"],
             "type": event["type"],
-            "message": event["message"][:1024],
+            "message": cut(event["message"]),
             "source": {"component": _COMPONENT},
             "reportingComponent": _COMPONENT,
             "count": 1,

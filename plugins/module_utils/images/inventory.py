@@ -16,6 +16,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import run
 from ansible_collections.kubesteward.core.plugins.module_utils.images.edits import Edits
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import Snapshot, deployment_name
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 Object = t.Mapping[str, t.Any]
 
@@ -254,7 +255,7 @@ def _foreign_controller(workload: Object, start: Object | None) -> str | None:
     owner = running.controller_of(workload)
     if owner is None or (start and owner["uid"] == start["metadata"]["uid"]):
         return None
-    return f"{owner['kind']} {owner['name']}"
+    return cut(f"{owner['kind']} {owner['name']}", NAME)
 
 
 def add_platforms(

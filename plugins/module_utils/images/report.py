@@ -14,6 +14,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     workload_name,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -101,7 +102,7 @@ def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.An
     return {
         "workload": container["workload"],
         "container": container["container"],
-        "image": container["image"],
+        "image": cut(container["image"], NAME),
         "verdict": verdict.verdict,
         "reason": verdict.reason,
         "message": verdict.message,

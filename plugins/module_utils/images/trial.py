@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images import crashes, running
 from ansible_collections.kubesteward.core.plugins.module_utils.images.crashes import age
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Object = t.Mapping[str, t.Any]
 
@@ -121,7 +122,7 @@ def unwell(live: t.Sequence[Object], name: str, kind: str) -> dict[str, str] | N
 def _unscheduled(pod: Object) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return condition.get("message") or condition.get("reason") or "is not scheduled"
+            return cut(condition.get("message") or "", 512) or condition.get("reason") or "is not scheduled"
     return ""
 
 
@@ -155,7 +156,7 @@ def _obstacle(workload: Object) -> dict[str, str] | None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             reason = "QuotaExceeded" if "quota" in condition.get("message", "") else "ReplicaFailure"
-            return {"reason": reason, "message": condition.get("message", "")[:512]}
+            return {"reason": reason, "message": cut(condition.get("message", ""), 512)}
     if spec.get("paused"):
         return {"reason": "Paused", "message": "the Deployment is paused"}
     strategy = spec.get("updateStrategy") or {}
