@@ -56,6 +56,10 @@ FIELD_MANAGER = "kubesteward"
 #: seconds to connect and to read, per request
 TIMEOUT = (5, 30)
 PAGE = 500
+#: objects of the first page where they may be large, and bytes of the next ones
+FIRST_PAGE, PAGE_BYTES = 10, 4_000_000
+#: bytes that lists may have together: what is kept of them has to fit beside other passes
+MOST_READ = 200_000_000
 
 #: characters that a name may have in the API's paths
 _SEGMENT = re.compile(r"[-A-Za-z0-9._:~]+")
@@ -105,6 +109,10 @@ class Reference:
 class Cluster:
     """One connection to one API server, as the module's kubernetes.core options name it."""
 
+    #: bytes of all lists of a pass, and of the last answer
+    _listed = 0
+    _size = 0
+
     def __init__(self, request: t.Callable[..., t.Any]) -> None:
         self._request = request
 
@@ -115,6 +123,10 @@ class Cluster:
         :raises StewardError: the client library is missing or no cluster is configured
         """
         return cls(kube_access.request_function(module))
+
+    def begin(self) -> None:
+        """A new pass begins: what it reads in lists is bounded by itself."""
+        self._listed = 0
 
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, t.Any] | None:
         """The object, or None where there is none of that name.
@@ -136,15 +148,17 @@ class Cluster:
         namespace: str | None,
         selector: str | None = None,
         metadata_only: bool = False,
+        keep: t.Callable[[dict[str, t.Any]], dict[str, t.Any]] | None = None,
     ) -> list[dict[str, t.Any]]:
         """All objects of a kind in a namespace (None: cluster-wide), page by page; an unknown kind is an empty list.
 
         :param selector: a label selector in the API's text form
         :param metadata_only: objects without spec and status, far less to read
-        :raises ApiError: forbidden, unreachable, ...
+        :param keep: what to keep of an object, where objects may be large: pages are small then
+        :raises ApiError: forbidden, unreachable, ..., or more than `MOST_READ` was read in lists
         """
         path = _path(Reference(api_version, kind, namespace, ""))
-        query: dict[str, t.Any] = {"limit": PAGE, "label_selector": selector}
+        query: dict[str, t.Any] = {"limit": FIRST_PAGE if keep else PAGE, "label_selector": selector}
         if metadata_only:
             accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             query["header_params"] = {"Accept": accept}
@@ -163,11 +177,24 @@ class Cluster:
                 query.pop("_continue", None)
                 continue
             # a list of metadata alone that is empty has null for its items
-            items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"] or ())
+            listed = page["items"] or ()
+            named = ({**item, "apiVersion": api_version, "kind": kind} for item in listed)
+            items.extend(map(keep, named) if keep else named)
+            self._check_listed(f"{kind}s in {namespace or 'the cluster'}")
             following = page["metadata"].get("continue")
             if not following:
                 return items
             query["_continue"] = following
+            if keep and listed:
+                query["limit"] = min(PAGE, max(1, PAGE_BYTES * len(listed) // self._size))
+            # before the next page is read
+            del page, listed, named
+
+    def _check_listed(self, what: str) -> None:
+        self._listed += self._size
+        if self._listed > MOST_READ:
+            hint = "name the workloads, select fewer by labels, or delete what is not needed"
+            raise ApiError(f"Could not list {what}: more than {MOST_READ // 1_000_000} MB had to be read ({hint})", 0)
 
     def json_patch(
         self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False
@@ -240,6 +267,7 @@ class Cluster:
             raise ApiError(
                 f"Could not {what}: the token or another header has characters that none can have", 0
             ) from None
+        self._size = len(answer.data)
         try:
             return json.loads(answer.data)
         except ValueError as exc:
@@ -257,7 +285,9 @@ class LazyCluster(Cluster):
     def _call(self, verb: str, path: str, what: str, **query: t.Any) -> dict[str, t.Any]:
         if self._connected is None:
             self._connected = self._connect()
-        return self._connected._call(verb, path, what, **query)
+        answer = self._connected._call(verb, path, what, **query)
+        self._size = self._connected._size
+        return answer
 
 
 def _path(target: Reference) -> str:

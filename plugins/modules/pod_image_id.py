@@ -324,6 +324,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.images.slim import SlimReader
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
 
 Object = dict[str, t.Any]
@@ -426,7 +427,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     start.hide_secrets_alone(module)
     try:
-        result = run(module.params, Cluster.connect(module))
+        result = run(module.params, SlimReader(Cluster.connect(module)))
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     module.exit_json(**result)

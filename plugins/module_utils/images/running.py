@@ -16,6 +16,10 @@ import typing as t
 
 Object = t.Mapping[str, t.Any]
 
+#: annotation of a ReplicaSet with its number
+REVISION = "deployment.kubernetes.io/revision"
+#: label of a Pod of a StatefulSet or DaemonSet, and of a ControllerRevision
+REVISION_HASH = "controller-revision-hash"
 _DIGEST = re.compile(r"^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")
 _BARE_HEX = re.compile(r"^[0-9a-f]{64}$")
 #: waiting for one of these means that the image named now has not run: an imageID beside it is a left-over
@@ -193,7 +197,7 @@ def _always(_pod: Object) -> bool:
 
 
 def _replica_set_rank(replica_set: Object) -> int:
-    return int((replica_set["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", 0))
+    return int((replica_set["metadata"].get("annotations") or {}).get(REVISION, 0))
 
 
 def _job_rank(job: Object) -> tuple[str, str]:
@@ -202,7 +206,7 @@ def _job_rank(job: Object) -> tuple[str, str]:
 
 def revision_hash(obj: Object) -> str | None:
     """Label that says of which revision a Pod or ControllerRevision is."""
-    return (obj["metadata"].get("labels") or {}).get("controller-revision-hash")
+    return (obj["metadata"].get("labels") or {}).get(REVISION_HASH)
 
 
 def _current_revision_hash(workload: Object, revisions: list[Object]) -> str | None:
