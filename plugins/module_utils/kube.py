@@ -197,14 +197,15 @@ class Cluster:
             raise ApiError(f"Could not list {what}: more than {MOST_READ // 1_000_000} MB had to be read ({hint})", 0)
 
     def json_patch(
-        self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False
+        self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False, subresource: str = ""
     ) -> dict[str, t.Any]:
         """Apply a JSON patch and return the object as the write left it.
 
         :raises ApiError: `changed_meanwhile` where a test of the patch failed
         """
         query = {"content_type": _JSON_PATCH, "field_manager": FIELD_MANAGER, "body": operations}
-        return self._write("patch", _path(target), f"patch {target}", dry_run, query)
+        path = _path(target) + (f"/{subresource}" if subresource else "")
+        return self._write("patch", path, f"patch {target}", dry_run, query)
 
     def apply(
         self, obj: t.Mapping[str, t.Any], subresource: str = "", dry_run: bool = False, force: bool = True

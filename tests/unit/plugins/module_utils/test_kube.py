@@ -446,7 +446,7 @@ def test_an_object_larger_than_a_page_is_read_alone():
 @pytest.mark.parametrize("pages", [[[700], [700]], [[1400]]])
 def test_what_a_pass_reads_in_lists_has_a_bound_that_is_named(monkeypatch, pages):
     monkeypatch.setattr(kube, "MOST_READ", 1200)
-    with pytest.raises(ApiError, match="Could not list Pods in shop: more than .* had to be read .*fewer by labels"):
+    with pytest.raises(ApiError, match=r"Could not list Pods in shop: more than .* had to be read .*fewer by labels"):
         cluster_of(Server(*large_pages(*pages))).find("v1", "Pod", "shop", keep=short)
 
 
@@ -474,3 +474,10 @@ def test_each_pass_has_the_bound_for_itself(monkeypatch):
     cluster.find("v1", "Pod", "shop")
     cluster.begin()
     assert len(cluster.find("v1", "Pod", "shop")) == 1
+
+
+def test_a_patch_goes_to_the_subresource():
+    server = Server({"kind": "x"})
+    cluster_of(server).json_patch(DEPLOYMENT, [], dry_run=True, subresource="status")
+    assert server.asked[0][1].endswith("/deployments/web/status")
+    assert server.asked[0][2]["dry_run"] == "All"

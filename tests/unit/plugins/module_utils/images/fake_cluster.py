@@ -110,8 +110,10 @@ class FakeCluster:
                 found.append(keep(listed) if keep else listed)
         return found
 
-    def json_patch(self, target: Reference, operations: list[Object], dry_run: bool = False) -> Object:
-        before = self._begin("patch", target, dry_run)
+    def json_patch(
+        self, target: Reference, operations: list[Object], dry_run: bool = False, subresource: str = ""
+    ) -> Object:
+        before = self._begin(subresource or "patch", target, dry_run)
         try:
             after = jsonpatch.apply_patch(before, operations)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as exc:
