@@ -11,6 +11,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     counts,
     image_volumes,
     place,
+    warnings,
     workload_name,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
@@ -135,6 +136,8 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
         is_told = verdict.verdict != CURRENT or verdict.reason == "on_trial"
         if is_told and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    for warning in warnings(done.judged):
+        messages[warning] = None
     for name in image_volumes(done.judged):
         messages[f"{name}: images of volumes are not followed"] = None
     for item in done.released:
