@@ -66,6 +66,9 @@ class FakeCluster:
         for item in objects:
             self.put(item)
 
+    def begin(self) -> None:
+        self.requests.append("begin")
+
     def put(self, item: Object) -> None:
         """Create or replace an object, as somebody else would."""
         self._version += 1
