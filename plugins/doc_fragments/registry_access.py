@@ -143,4 +143,8 @@ options:
   deadline:
     description: Seconds for the whole call, at most 86400. What is not looked up until then is C(unreachable).
     type: float
+  spent:
+    description: Seconds of O(deadline) that are over already, for example since a pass began.
+    type: float
+    default: 0
 """

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime
 import typing as t
 
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
+
 #: the only form that the operator keeps, in the terms of strptime
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -56,6 +58,12 @@ def stamped(
         last = known.get(kind) or {}
         since = last.get("lastTransitionTime") if last.get("status") == value else None
         conditions.append(
-            {"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": since or at}
+            {
+                "type": kind,
+                "status": value,
+                "reason": reason,
+                "message": cut(message),
+                "lastTransitionTime": since or at,
+            }
         )
     return conditions

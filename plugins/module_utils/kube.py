@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import kube_access, kube_plain
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -55,6 +56,10 @@ FIELD_MANAGER = "kubesteward"
 #: seconds to connect and to read, per request
 TIMEOUT = (5, 30)
 PAGE = 500
+#: objects of the first page where they may be large, and bytes of the next ones
+FIRST_PAGE, PAGE_BYTES = 10, 4_000_000
+#: bytes that lists may have together: what is kept of them has to fit beside other passes
+MOST_READ = 200_000_000
 
 #: characters that a name may have in the API's paths
 _SEGMENT = re.compile(r"[-A-Za-z0-9._:~]+")
@@ -104,6 +109,10 @@ class Reference:
 class Cluster:
     """One connection to one API server, as the module's kubernetes.core options name it."""
 
+    #: bytes of all lists of a pass, and of the last answer
+    _listed = 0
+    _size = 0
+
     def __init__(self, request: t.Callable[..., t.Any]) -> None:
         self._request = request
 
@@ -114,6 +123,10 @@ class Cluster:
         :raises StewardError: the client library is missing or no cluster is configured
         """
         return cls(kube_access.request_function(module))
+
+    def begin(self) -> None:
+        """A new pass begins: what it reads in lists is bounded by itself."""
+        self._listed = 0
 
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> dict[str, t.Any] | None:
         """The object, or None where there is none of that name.
@@ -135,15 +148,17 @@ class Cluster:
         namespace: str | None,
         selector: str | None = None,
         metadata_only: bool = False,
+        keep: t.Callable[[dict[str, t.Any]], dict[str, t.Any]] | None = None,
     ) -> list[dict[str, t.Any]]:
         """All objects of a kind in a namespace (None: cluster-wide), page by page; an unknown kind is an empty list.
 
         :param selector: a label selector in the API's text form
         :param metadata_only: objects without spec and status, far less to read
-        :raises ApiError: forbidden, unreachable, ...
+        :param keep: what to keep of an object, where objects may be large: pages are small then
+        :raises ApiError: forbidden, unreachable, ..., or more than `MOST_READ` was read in lists
         """
         path = _path(Reference(api_version, kind, namespace, ""))
-        query: dict[str, t.Any] = {"limit": PAGE, "label_selector": selector}
+        query: dict[str, t.Any] = {"limit": FIRST_PAGE if keep else PAGE, "label_selector": selector}
         if metadata_only:
             accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             query["header_params"] = {"Accept": accept}
@@ -162,21 +177,35 @@ class Cluster:
                 query.pop("_continue", None)
                 continue
             # a list of metadata alone that is empty has null for its items
-            items.extend({**item, "apiVersion": api_version, "kind": kind} for item in page["items"] or ())
+            listed = page["items"] or ()
+            named = ({**item, "apiVersion": api_version, "kind": kind} for item in listed)
+            items.extend(map(keep, named) if keep else named)
+            self._check_listed(f"{kind}s in {namespace or 'the cluster'}")
             following = page["metadata"].get("continue")
             if not following:
                 return items
             query["_continue"] = following
+            if keep and listed:
+                query["limit"] = min(PAGE, max(1, PAGE_BYTES * len(listed) // self._size))
+            # before the next page is read
+            del page, listed, named
+
+    def _check_listed(self, what: str) -> None:
+        self._listed += self._size
+        if self._listed > MOST_READ:
+            hint = "name the workloads, select fewer by labels, or delete what is not needed"
+            raise ApiError(f"Could not list {what}: more than {MOST_READ // 1_000_000} MB had to be read ({hint})", 0)
 
     def json_patch(
-        self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False
+        self, target: Reference, operations: list[dict[str, t.Any]], dry_run: bool = False, subresource: str = ""
     ) -> dict[str, t.Any]:
         """Apply a JSON patch and return the object as the write left it.
 
         :raises ApiError: `changed_meanwhile` where a test of the patch failed
         """
         query = {"content_type": _JSON_PATCH, "field_manager": FIELD_MANAGER, "body": operations}
-        return self._write("patch", _path(target), f"patch {target}", dry_run, query)
+        path = _path(target) + (f"/{subresource}" if subresource else "")
+        return self._write("patch", path, f"patch {target}", dry_run, query)
 
     def apply(
         self, obj: t.Mapping[str, t.Any], subresource: str = "", dry_run: bool = False, force: bool = True
@@ -239,6 +268,7 @@ class Cluster:
             raise ApiError(
                 f"Could not {what}: the token or another header has characters that none can have", 0
             ) from None
+        self._size = len(answer.data)
         try:
             return json.loads(answer.data)
         except ValueError as exc:
@@ -256,7 +286,9 @@ class LazyCluster(Cluster):
     def _call(self, verb: str, path: str, what: str, **query: t.Any) -> dict[str, t.Any]:
         if self._connected is None:
             self._connected = self._connect()
-        return self._connected._call(verb, path, what, **query)
+        answer = self._connected._call(verb, path, what, **query)
+        self._size = self._connected._size
+        return answer
 
 
 def _path(target: Reference) -> str:
@@ -270,7 +302,7 @@ def _path(target: Reference) -> str:
     for segment in filter(None, (target.namespace, target.name)):
         # the API server lets a Pod name its pull secrets as it likes: `../` would lead into another namespace
         if segment in (".", "..") or not _SEGMENT.fullmatch(segment):
-            raise StewardError(f"{segment!r} is no name that a {target.kind} or its namespace can have")
+            raise StewardError(f"{cut(repr(segment), NAME)} is no name that a {target.kind} or its namespace can have")
     root = "/api/v1" if target.api_version == "v1" else f"/apis/{target.api_version}"
     parts = [root]
     if target.namespace is not None:
@@ -287,7 +319,9 @@ def _explain(exc: t.Any) -> str:
         message = json.loads(exc.body).get("message")
     except (TypeError, ValueError, AttributeError):
         message = None
-    if message and _UNDECLARED in message:
+    is_undeclared = bool(message) and _UNDECLARED in message
+    message = cut(message) if message else None
+    if is_undeclared:
         message += "; the cluster has another definition: apply the CRDs of this version"
     return (message or f"{exc.status} {exc.reason}") + exc.hint
 

@@ -12,6 +12,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.inventory 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import controller_of
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import deployment_name
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER, INSTALL_GROUP
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 Object = dict[str, t.Any]
 
@@ -150,10 +151,10 @@ def status(
     found: Object = {
         "readyReplicas": ready,
         "observedGeneration": start["metadata"].get("generation", 0),
-        "conditions": conditions.stamped(before, [("Ready", value, reason, message[:1024])], now),
+        "conditions": conditions.stamped(before, [("Ready", value, reason, message)], now),
     }
     if not problem:
-        found["image"] = start["spec"]["image"]
+        found["image"] = cut(start["spec"]["image"], NAME)
     if digest:
         found["digest"] = digest
     return found

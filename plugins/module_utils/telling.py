@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster, Reference
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Object = dict[str, t.Any]
 
@@ -23,11 +24,28 @@ def some_of(names: t.Sequence[str], most: int = 5) -> str:
 def apply_status(cluster: Cluster, obj: t.Mapping[str, t.Any], status: t.Mapping[str, t.Any]) -> None:
     """Server-side apply of our fields of a status: the operator's own conditions and keys stay.
 
-    :raises ApiError: it was refused; 404 where the object is gone
+    :raises ApiError: it was refused; 404 where the object is gone, also where there is another one of its name
     """
+    _check_identity(cluster, obj)
     meta = {key: obj["metadata"][key] for key in ("name", "namespace")}
     body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": dict(status)}
     cluster.apply(body, subresource="status")
+
+
+def _check_identity(cluster: Cluster, obj: t.Mapping[str, t.Any]) -> None:
+    """An apply to a status passes over a uid, and a read may come from a cache: a patch that only tests does not."""
+    target, uid = Reference.of(obj), obj["metadata"].get("uid")
+    if not uid:
+        return
+    test = {"op": "test", "path": "/metadata/uid", "value": uid}
+    try:
+        cluster.json_patch(target, [test], dry_run=True, subresource="status")
+    except ApiError as exc:
+        if exc.status != 422:
+            raise
+        # 422 may be said of the object itself: then it is said without the test, too
+        cluster.json_patch(target, [], dry_run=True, subresource="status")
+        raise ApiError(f"{target} was deleted and made anew meanwhile; its next pass tells", 404) from exc
 
 
 def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now: str) -> list[str]:
@@ -50,7 +68,7 @@ def post_events(cluster: Cluster, namespace: str, found: t.Iterable[Object], now
             "involvedObject": involved,
             "reason": event["reason"],
             "type": event["type"],
-            "message": event["message"][:1024],
+            "message": cut(event["message"]),
             "source": {"component": _COMPONENT},
             "reportingComponent": _COMPONENT,
             "count": 1,

@@ -130,6 +130,25 @@ options:
     type: int
     default: 60
     version_added: 1.1.0
+  wait:
+    description:
+      - Look again and again at what runs, with O(published) as it is, until no roll is on trial, and fail where one was
+        taken back or O(wait_timeout) is over.
+      - Without an operator somebody has to apply the Starts that were rolled before, RV(starts).
+      - With check mode, O(dry_run) or O(state=released) there is nothing to wait for.
+    type: bool
+    default: false
+    version_added: 1.1.0
+  wait_timeout:
+    description: Seconds to wait at most, 1 to 86400.
+    type: int
+    default: 900
+    version_added: 1.1.0
+  wait_sleep:
+    description: Seconds between two looks, 1 to 3600.
+    type: int
+    default: 5
+    version_added: 1.1.0
   delete_flag:
     description:
       - Delete the Update once every container it looks at is current. Without it C(spec.delete_flag) decides.
@@ -292,6 +311,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils import start
 start.require()
 
 import copy
+import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -306,6 +326,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import (
     report,
     snapshot,
     trial,
+    waiting,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster, LazyCluster
 
@@ -325,6 +346,9 @@ def argument_spec() -> dict[str, t.Any]:
         "dry_run": {"type": "bool", "default": False},
         "verification_seconds": {"type": "int", "default": trial.VERIFICATION},
         "delete_flag": {"type": "bool"},
+        "wait": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "int", "default": 900},
+        "wait_sleep": {"type": "int", "default": 5},
         "suspend": {"type": "bool"},
         "stable_for_seconds": {"type": "int"},
         "max_concurrent": {"type": "int"},
@@ -355,6 +379,10 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
             # outside of check mode the caller would apply what was not put back
             done.starts = []
         return done
+    if params.get("wait") and not (check_mode or params["dry_run"]):
+        inputs.check_wait(params)
+        clock = waiting.Clock(conditions.now, time.monotonic, time.sleep)
+        return waiting.until_proven(cluster, namespace, params, clock)
     return execution.reconcile(cluster, namespace, params, check_mode, now)
 
 

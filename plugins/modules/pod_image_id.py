@@ -301,6 +301,11 @@ others:
   type: list
   elements: str
   sample: []
+elapsed:
+  description: Seconds that it took.
+  returned: success
+  type: float
+  sample: 0.08
 image:
   description: RV(containers[].image) of the first container.
   returned: success
@@ -320,6 +325,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils import start
 start.require()
 
 import copy
+import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -328,6 +334,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.images.slim import SlimReader
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
 
 Object = dict[str, t.Any]
@@ -430,11 +437,12 @@ def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Obj
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     start.hide_secrets_alone(module)
+    started = time.monotonic()
     try:
-        result = run(module.params, Cluster.connect(module))
+        result = run(module.params, SlimReader(Cluster.connect(module)))
     except StewardError as exc:
         module.fail_json(**exc.as_result())
-    module.exit_json(**result)
+    module.exit_json(**result, elapsed=round(time.monotonic() - started, 4))
 
 
 if __name__ == "__main__":

@@ -392,6 +392,7 @@ def argument_spec() -> dict[str, t.Any]:
         "retries": {"type": "int", "default": 3},
         "concurrency": {"type": "int", "default": 8},
         "deadline": {"type": "float"},
+        "spent": {"type": "float", "default": 0},
     }
 
 

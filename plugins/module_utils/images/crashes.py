@@ -116,9 +116,8 @@ def evidence(pod: Object, entry: Object) -> dict[str, t.Any]:
 
 def _may_be_log(pod: Object, entry: Object) -> bool:
     """With `FallbackToLogsOnError` the termination message of a container that wrote none is the end of its log."""
-    spec = pod.get("spec") or {}
-    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    policies = [x.get("terminationMessagePolicy") or "File" for x in listed if x.get("name") == entry.get("name")]
+    named = running.containers_named(pod, entry.get("name") or "")
+    policies = [x.get("terminationMessagePolicy") or "File" for x in named]
     return any(policy != "File" for policy in policies)
 
 

@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 ANNOTATION = "kubesteward.io/follow"
 #: a person's word that a digest may be tried again, whatever speaks against it
@@ -172,7 +173,7 @@ def _quarantine(entry: t.Any) -> Quarantine | None:
     except (KeyError, TypeError):
         return None
     is_ours = _is_digest(found.digest) and isinstance(found.reason, str) and isinstance(found.at, str)
-    return dataclasses.replace(found, reason=found.reason[:MOST_REASON]) if is_ours and _is_time(found.at) else None
+    return dataclasses.replace(found, reason=cut(found.reason, MOST_REASON)) if is_ours and _is_time(found.at) else None
 
 
 def _is_digest(value: t.Any) -> bool:

@@ -125,6 +125,16 @@ def check_verification(seconds: int) -> None:
         raise StewardError(f"verification_seconds is {seconds}; give a number of seconds from {bounds}")
 
 
+def check_wait(params: t.Mapping[str, t.Any]) -> None:
+    """The options of a wait.
+
+    :raises StewardError: one is out of its bounds
+    """
+    for name, most in (("wait_timeout", 86400), ("wait_sleep", 3600)):
+        if not 1 <= params[name] <= most:
+            raise StewardError(f"{name} is {params[name]}; it must be 1 to {most} seconds")
+
+
 def check_policy(params: t.Mapping[str, t.Any], has_memory: bool) -> None:
     """Check the options of image_rollout that an Update's schema checks where they come from it.
 

@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import follow as follows
 from ansible_collections.kubesteward.core.plugins.module_utils.images import running, trial, wayback
+from ansible_collections.kubesteward.core.plugins.module_utils.images.edits import Edits
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import Snapshot, deployment_name
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import FIELD_MANAGER
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import reference as references
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 Object = t.Mapping[str, t.Any]
+
+#: pull secrets of a Pod that are tried: every container has its own list of them
+_MOST_SECRETS = 50
 
 
 def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str) -> list[dict[str, t.Any]]:
@@ -29,20 +34,61 @@ def containers(snapshot: Snapshot, policy: t.Mapping[str, t.Any], namespace: str
     """
     owners = _start_owners(snapshot)
     wanted, ignored = set(policy.get("follow") or ()), set(policy.get("ignore") or ())
-    pods, revisions = _by_controller(snapshot.pods), _by_controller(filter(running.is_ranked, snapshot.revisions))
+    pods = _by_controller(map(running.IndexedPod, snapshot.pods))
+    revisions = _by_controller(filter(running.is_ranked, snapshot.revisions))
     found = []
     for workload in snapshot.workloads:
         owner = owners.get(workload["metadata"]["name"]) if workload["kind"] == "Deployment" else None
         uid = workload["metadata"]["uid"]
         parents = [uid, *(revision["metadata"]["uid"] for revision in revisions[uid])]
-        own = [workload] if workload["kind"] == "Pod" else [pod for parent in parents for pod in pods[parent]]
-        group = running.family(workload, own, revisions[uid])
-        copies = [follows.read(revision) for revision in revisions[uid]]
+        own: list[Object] = [pod for parent in parents for pod in pods[parent]]
+        if workload["kind"] == "Pod":
+            own = [running.IndexedPod(workload)]
+        group = _Group.of(workload, own, revisions[uid], namespace)
         for container in running.template_containers(running.pod_template(workload)):
             if container["name"] in ignored or (wanted and container["name"] not in wanted):
                 continue
-            found.append(_describe(workload, owner, group, container, namespace, copies, own))
+            found.append(_describe(workload, owner, group, container))
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+    """What all containers of a workload have in common, found out once.
+
+    :ivar live: live Pods of the current revision
+    :ivar entries: what the workload remembers, by container
+    :ivar copies: the same of each of its revisions
+    :ivar others: see `trial.others`
+    :ivar stuck: `trial.stuck_pods` for digests that were left, and the one that failed
+    """
+
+    live: t.Sequence[Object]
+    excluded: t.Mapping[str, int]
+    rollout: t.Mapping[str, t.Any]
+    nodes: t.Sequence[str]
+    secrets: t.Sequence[t.Mapping[str, str]]
+    entries: t.Mapping[str, follows.Follow]
+    edits: Edits
+    copies: t.Sequence[t.Mapping[str, follows.Follow]]
+    others: t.Sequence[Object]
+    stuck: t.Callable[[tuple[str, ...], str | None], list[Object]]
+
+    @classmethod
+    def of(cls, workload: Object, pods: t.Sequence[Object], revisions: t.Sequence[Object], namespace: str) -> _Group:
+        family = running.family(workload, pods, revisions)
+        return cls(
+            live=family.live,
+            excluded=family.excluded,
+            rollout=running.rollout_state(workload, family),
+            nodes=sorted({pod["spec"]["nodeName"] for pod in family.live if pod["spec"].get("nodeName")}),
+            secrets=_pull_secrets(family.live, workload, namespace)[:_MOST_SECRETS],
+            entries=follows.read(workload),
+            edits=Edits.of(workload),
+            copies=[follows.read(revision) for revision in revisions],
+            others=trial.others(family.live),
+            stuck=functools.cache(functools.partial(trial.stuck_pods, workload, pods)),
+        )
 
 
 def _by_controller(objects: t.Iterable[Object]) -> dict[str | None, list[Object]]:
@@ -69,11 +115,8 @@ def seniority(obj: Object) -> tuple[str, str]:
 def _describe(
     workload: Object,
     start: Object | None,
-    group: running.Family,
+    group: _Group,
     container: dict[str, t.Any],
-    namespace: str,
-    copies: t.Sequence[t.Mapping[str, follows.Follow]],
-    pods: t.Sequence[Object],
 ) -> dict[str, t.Any]:
     controller, given_by = _foreign_controller(workload, start), start
     if container["name"] != workload["metadata"]["name"]:
@@ -81,7 +124,9 @@ def _describe(
         start = None
     source = start or workload
     spec_image = (start.get("spec") or {}).get("image") or "" if start else container["image"]
-    entry, undone = _memory(source, container["name"], spec_image, () if start else copies)
+    entries, copies = (follows.read(start), ()) if start else (group.entries, group.copies)
+    edits = Edits.of(start) if start else group.edits
+    entry, undone = _memory(edits, container["name"], spec_image, entries, copies)
     tag = entry.reference if entry else undone["reference"] if undone else spec_image
     return {
         "workload": {
@@ -102,19 +147,19 @@ def _describe(
         "retry": (source["metadata"].get("annotations") or {}).get(follows.RETRY),
         **running.gather(group.live, container["name"]),
         "excluded": dict(group.excluded),
-        "nodes": sorted({pod["spec"]["nodeName"] for pod in group.live if pod["spec"].get("nodeName")}),
+        "nodes": list(group.nodes),
         "platforms": [],
-        "pull_secrets": _pull_secrets(group.live, workload, namespace),
-        "rollout": running.rollout_state(workload, group),
+        "pull_secrets": list(group.secrets),
+        "rollout": dict(group.rollout),
         "unwell": trial.unwell(group.live, container["name"], container["type"]),
         "trial": {
-            **trial.facts(workload, group.live, container["name"], container["type"]),
-            "edited": edited_since(source, container["name"]),
+            **trial.facts(workload, group.live, container["name"], container["type"], group.others),
+            "edited": edits.since(container["name"]),
         }
         # a Job ends: there is nothing to watch
         if entry and entry.trial and workload["kind"] != "CronJob"
         else None,
-        "stuck": _stuck(workload, pods, entry),
+        "stuck": _stuck(group, entry),
         "controller": controller,
         "image_volumes": _image_volumes(workload),
     }
@@ -138,17 +183,21 @@ def _digest_in(text: str) -> str | None:
 
 
 def _memory(
-    source: Object, name: str, image: str, remembered: t.Iterable[t.Mapping[str, follows.Follow]]
+    edits: Edits,
+    name: str,
+    image: str,
+    entries: t.Mapping[str, follows.Follow],
+    remembered: t.Iterable[t.Mapping[str, follows.Follow]],
 ) -> tuple[follows.Follow | None, dict[str, t.Any] | None]:
     """What we remember of a container: the roll that its spec still carries, and the one that somebody undid.
 
     A Deployment's ReplicaSets keep a copy of our annotation, so that even `kubectl rollout undo`, which puts the
     annotations of the old revision back, does not make us forget.
     """
-    entry = follows.read(source).get(name)
-    copies = [entries[name] for entries in remembered if name in entries]
+    entry = entries.get(name)
+    copies = [older[name] for older in remembered if name in older]
     newest = max(copies, key=lambda copy: copy.at, default=None)
-    manager, operation = edited_by(source, name)
+    manager, operation = edits.by(name)
     is_undo = newest is not None and (entry is None or newest.at > entry.at)
     last = newest if is_undo else entry
     undone = None
@@ -159,52 +208,10 @@ def _memory(
     return (entry if entry and entry.holds_for(image) else None), found
 
 
-def edited_by(source: Object, name: str) -> tuple[str, str]:
-    """Manager and operation that wrote the image of a container, or of a Start, last; empty where nobody tells."""
-    found = ("", "", "")
-    for entry in source["metadata"].get("managedFields") or ():
-        if entry.get("manager") != FIELD_MANAGER and _owns_image(entry.get("fieldsV1") or {}, name):
-            found = max(found, (entry.get("time", ""), entry.get("manager", ""), entry.get("operation", "")))
-    return found[1:]
-
-
-def edited_since(source: Object, name: str) -> str:
-    """Manager that edited the Pod template, or a Start's, after we wrote a container's image; empty where nobody did.
-
-    The API server dates every manager's last change, so that no clock of ours matters.
-    """
-    rolled, last, who = "", "", ""
-    for entry in source["metadata"].get("managedFields") or ():
-        fields, manager, time = entry.get("fieldsV1") or {}, entry.get("manager", ""), entry.get("time", "")
-        if manager == FIELD_MANAGER and _owns_image(fields, name):
-            rolled = max(rolled, time)
-        elif manager != FIELD_MANAGER and time > last and _owns_template(source["kind"], fields):
-            last, who = time, manager
-    return who if rolled and last > rolled else ""
-
-
-def _owns_template(kind: str, fields: Object) -> bool:
-    """A restart, which annotates the template, or a scale is no edit."""
-    spec = fields.get("f:spec") or {}
-    if kind == "Start":
-        return bool(set(spec) - {"f:image", "f:replicas"})
-    return "f:spec" in (spec.get("f:template") or {})
-
-
-def _owns_image(fields: Object, name: str) -> bool:
-    spec = fields.get("f:spec") or {}
-    if "f:image" in spec:
-        return True
-    spec = ((spec.get("f:jobTemplate") or {}).get("f:spec") or spec).get("f:template") or {}
-    pod = spec.get("f:spec") or {}
-    key = f'k:{{"name":"{name}"}}'
-    return any("f:image" in ((pod.get(field) or {}).get(key) or {}) for field in ("f:containers", "f:initContainers"))
-
-
-def _stuck(workload: Object, pods: t.Sequence[Object], entry: follows.Follow | None) -> list[Object]:
+def _stuck(group: _Group, entry: follows.Follow | None) -> list[Object]:
     if not entry:
         return []
-    return trial.stuck_pods(workload, pods, entry.left, entry.quarantine.digest if entry.quarantine else None)
+    return list(group.stuck(tuple(entry.left), entry.quarantine.digest if entry.quarantine else None))
 
 
 def _name(obj: Object) -> dict[str, str]:
@@ -249,7 +256,7 @@ def _foreign_controller(workload: Object, start: Object | None) -> str | None:
     owner = running.controller_of(workload)
     if owner is None or (start and owner["uid"] == start["metadata"]["uid"]):
         return None
-    return f"{owner['kind']} {owner['name']}"
+    return cut(f"{owner['kind']} {owner['name']}", NAME)
 
 
 def add_platforms(

@@ -23,6 +23,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict im
     Verdict,
     decide,
 )
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Judged = list[tuple[Container, Verdict]]
 
@@ -64,6 +65,8 @@ def judge(
             seen["nodes_unread"] = nodes() is None
             seen["cluster_platforms"] = sorted(set((nodes() or {}).values()))
             verdict = decide(seen, found, policy)
+        # it may quote what others wrote
+        verdict = dataclasses.replace(verdict, message=cut(verdict.message))
         judged.append((seen, _on_trial(seen, verdict, found, policy, now)))
     return limit(_spared(judged), policy.max_concurrent)
 
@@ -96,6 +99,7 @@ def _seen(container: Container, found: Published | None, before: status.Status, 
         **container,
         "published": digest,
         "seen_for": status.seen_for(before, container, digest, now),
+        "warnings": [cut(text) for text in (found or {}).get("warnings") or ()],
         "gone": sorted(gone & {*_expected_there(container), container["pinned"]}) if gone else [],
         "there": sorted(x for x in there if x and x not in gone),
         "gone_there": sorted(gone),

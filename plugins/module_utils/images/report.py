@@ -11,9 +11,11 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     counts,
     image_volumes,
     place,
+    warnings,
     workload_name,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -101,7 +103,7 @@ def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.An
     return {
         "workload": container["workload"],
         "container": container["container"],
-        "image": container["image"],
+        "image": cut(container["image"], NAME),
         "verdict": verdict.verdict,
         "reason": verdict.reason,
         "message": verdict.message,
@@ -134,6 +136,8 @@ def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
         is_told = verdict.verdict != CURRENT or verdict.reason == "on_trial"
         if is_told and key not in patched and verdict.message:
             messages[f"{key[0]} {key[1]}: {verdict.message}"] = None
+    for warning in warnings(done.judged):
+        messages[warning] = None
     for name in image_volumes(done.judged):
         messages[f"{name}: images of volumes are not followed"] = None
     for item in done.released:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import re
 import typing as t
 
 Object = t.Mapping[str, t.Any]
 
+#: annotation of a ReplicaSet with its number
+REVISION = "deployment.kubernetes.io/revision"
+#: label of a Pod of a StatefulSet or DaemonSet, and of a ControllerRevision
+REVISION_HASH = "controller-revision-hash"
 _DIGEST = re.compile(r"^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")
-#: of a Deployment's ReplicaSet, as its controller writes it
-_REVISION = re.compile(r"[0-9]{1,18}")
+#: the number as the Deployment's controller writes it
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _BARE_HEX = re.compile(r"^[0-9a-f]{64}$")
 #: waiting for one of these means that the image named now has not run: an imageID beside it is a left-over
 _NOT_PULLED = frozenset(
@@ -41,6 +46,42 @@ FAILING = (_NOT_PULLED - {"ContainerCreating", "PodInitializing"}) | {
     "RunContainerError",
     "StartError",
 }
+#: failing containers that are named
+_MOST_FAILING = 20
+
+
+class IndexedPod(dict[str, t.Any]):
+    """A Pod that is asked for the status of each of its containers: none of them goes through all the others."""
+
+    @functools.cached_property
+    def by_name(self) -> t.Mapping[str, list[Object]]:
+        """Statuses by the container's name."""
+        return _statuses_by_name(self)
+
+    @functools.cached_property
+    def spec_by_name(self) -> t.Mapping[str, list[Object]]:
+        """Containers of the spec by name."""
+        return _containers_by_name(self)
+
+
+def _containers_by_name(pod: Object) -> dict[str, list[Object]]:
+    spec, found = pod.get("spec") or {}, collections.defaultdict(list)
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        found[container.get("name", "")].append(container)
+    return found
+
+
+def containers_named(pod: Object, name: str) -> t.Sequence[Object]:
+    """The containers and init containers of a Pod's spec that have a name."""
+    return (pod.spec_by_name if isinstance(pod, IndexedPod) else _containers_by_name(pod)).get(name, ())
+
+
+def _statuses_by_name(pod: Object) -> dict[str, list[Object]]:
+    status, found = pod.get("status") or {}, collections.defaultdict(list)
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for entry in status.get(field) or ():
+            found[entry["name"]].append(entry)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,12 +204,12 @@ def _replica_set_rank(replica_set: Object) -> int:
 
 def _revision_text(replica_set: Object) -> str:
     # one that was just made has none yet
-    return (replica_set["metadata"].get("annotations") or {}).get("deployment.kubernetes.io/revision", "0")
+    return (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
 
 
 def is_ranked(revision: Object) -> bool:
     """False for a ReplicaSet whose number no Deployment controller wrote: anybody may write annotations."""
-    return revision["kind"] != "ReplicaSet" or _REVISION.fullmatch(_revision_text(revision)) is not None
+    return revision["kind"] != "ReplicaSet" or _NUMBER.fullmatch(_revision_text(revision)) is not None
 
 
 def _job_rank(job: Object) -> tuple[str, str]:
@@ -177,7 +218,7 @@ def _job_rank(job: Object) -> tuple[str, str]:
 
 def revision_hash(obj: Object) -> str | None:
     """Label that says of which revision a Pod or ControllerRevision is."""
-    return (obj["metadata"].get("labels") or {}).get("controller-revision-hash")
+    return (obj["metadata"].get("labels") or {}).get(REVISION_HASH)
 
 
 def _current_revision_hash(workload: Object, revisions: list[Object]) -> str | None:
@@ -234,11 +275,8 @@ def all_statuses(pod: Object) -> list[Object]:
 
 def container_statuses(pod: Object, name: str) -> t.Iterator[Object]:
     """The status of a container or init container, where the Pod has one."""
-    status = pod.get("status") or {}
-    for field in ("containerStatuses", "initContainerStatuses"):
-        for entry in status.get(field) or ():
-            if entry["name"] == name:
-                yield entry
+    known = pod.by_name if isinstance(pod, IndexedPod) else _statuses_by_name(pod)
+    yield from known.get(name, ())
 
 
 def gather(live: t.Iterable[Object], name: str) -> dict[str, t.Any]:
@@ -338,4 +376,4 @@ def _pod_trouble(live: t.Iterable[Object]) -> dict[str, t.Any]:
             reason = ((entry.get("state") or {}).get("waiting") or {}).get("reason", "")
             if reason in FAILING:
                 failing.append({"pod": pod["metadata"]["name"], "container": entry["name"], "reason": reason})
-    return {"restarts": restarts, "failing": failing}
+    return {"restarts": restarts, "failing": failing[:_MOST_FAILING]}

@@ -27,6 +27,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.update_con
     workload_name,
 )
 from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import CURRENT, STALE, UNKNOWN, Verdict
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME, cut
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
@@ -105,7 +106,7 @@ def _quarantine(before: Status, done: Pass, now: str) -> list[dict[str, str]]:
         failed = ((container["follow"] or container["undone"]) or {}).get("quarantine")
         # one that is to be taken back and could not be is taken back by the next pass
         if verdict.progress and verdict.progress.state == "failed" and verdict.action != "roll_back":
-            reason = verdict.progress.message[:256]
+            reason = cut(verdict.progress.message, 256)
             failed = {"digest": container["follow"]["digest"], "reason": reason, "at": now}
         if failed:
             workload, name = place(container)
@@ -158,7 +159,7 @@ def _failed_ways_back(
             continue
         told = last.get(key) or {}
         if (told.get("to"), told.get("outcome")) != (image, "failed"):
-            names = {"workload": key[0], "container": key[1], "time": now, "message": progress.message[:512]}
+            names = {"workload": key[0], "container": key[1], "time": now, "message": cut(progress.message, 512)}
             yield {**names, "to": image, "outcome": "failed"}
 
 
@@ -269,7 +270,7 @@ def _first_published(judged: Judged) -> Status:
         "run_id": first.get("image_id"),
         "registory_id": verdict.candidate or container.get("published"),
     }
-    return {key: value for key, value in values.items() if value}
+    return {key: cut(value, NAME) for key, value in values.items() if value}
 
 
 def _flags(before: Status, judged: Judged, rolled: Rolls) -> dict[str, bool]:
@@ -317,11 +318,11 @@ def _image(container: Container, verdict: Verdict) -> dict[str, t.Any]:
     entry = {
         "workload": workload_name(container["workload"]),
         "container": container["container"],
-        "image": container["image"],
-        "follow": container["reference"] if container["follow"] else None,
+        "image": cut(container["image"], NAME),
+        "follow": cut(container["reference"], NAME) if container["follow"] else None,
         "verdict": verdict.verdict,
         "reason": verdict.reason,
-        "message": verdict.message[:1024],
+        "message": cut(verdict.message),
         "running": [
             {"digest": item["digest"], "kind": item["id_kind"], "pods": item["pods"]} for item in container["running"]
         ],
@@ -353,7 +354,7 @@ def _roll_entry(roll: t.Mapping[str, t.Any]) -> dict[str, str]:
     return {
         "workload": workload_name(roll["workload"]),
         "container": roll["container"],
-        "from": roll["from"],
-        "to": roll["to"],
+        "from": cut(roll["from"], NAME),
+        "to": cut(roll["to"], NAME),
         "time": roll["time"],
     }

@@ -10,11 +10,13 @@ the new image ID is proof: a container that dies after a second has both for a m
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.images import crashes, running
 from ansible_collections.kubesteward.core.plugins.module_utils.images.crashes import age
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Object = t.Mapping[str, t.Any]
 
@@ -58,11 +60,14 @@ class Progress:
     not_got: bool = False
 
 
-def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> dict[str, t.Any]:
+def facts(
+    workload: Object, live: t.Sequence[Object], name: str, kind: str, elsewhere: t.Iterable[Object]
+) -> dict[str, t.Any]:
     """What the new Pods of a workload tell about one container.
 
     :param live: the live Pods of the current revision
     :param kind: the container's type, `container`, `init` or `sidecar`
+    :param elsewhere: what `others` gives for these Pods
     :returns: `pods` (count), `steady_since` (start of the youngest container, None where one does not run),
         `min_ready_seconds` (what the workload asks for), `restarts`, `well` (Pods that run it without a restart),
         `troubled` [{`pod`, `uid`, `reason`, `since`, and what `crashes.times` and `crashes.evidence` give}],
@@ -71,7 +76,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
     """
     starts: list[str | None] = []
     restarts = well = 0
-    troubled, unscheduled, others = [], [], []
+    troubled, unscheduled = [], []
     for pod in live:
         meta = pod["metadata"]
         who = {"pod": meta["name"], "uid": meta["uid"], "since": meta.get("creationTimestamp", "")}
@@ -84,7 +89,6 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         if trouble:
             did = {**crashes.times(pod, entry), **crashes.evidence(pod, entry)}
             troubled.append({**who, "reason": trouble, **did})
-        others += [{**who, **other} for other in _others(pod, name)]
         started = None if trouble else _started(entry, kind)
         well += bool(started and not entry.get("restartCount"))
         starts.append(started)
@@ -96,7 +100,7 @@ def facts(workload: Object, live: t.Sequence[Object], name: str, kind: str) -> d
         "well": well,
         "troubled": sorted(troubled, key=lambda item: item["since"])[:_MOST],
         "unscheduled": sorted(unscheduled, key=lambda item: item["since"])[:_MOST],
-        "others": others[:_MOST],
+        "others": list(itertools.islice((x for x in elsewhere if x["container"] != name), _MOST)),
         "obstacle": _obstacle(workload),
         "ordered": is_ordered(workload),
     }
@@ -118,21 +122,25 @@ def unwell(live: t.Sequence[Object], name: str, kind: str) -> dict[str, str] | N
 def _unscheduled(pod: Object) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return condition.get("message") or condition.get("reason") or "is not scheduled"
+            return cut(condition.get("message") or "", 512) or condition.get("reason") or "is not scheduled"
     return ""
 
 
-def _others(pod: Object, name: str) -> t.Iterator[dict[str, str]]:
-    """Containers beside the one on trial that fail, or did and were started again."""
-    for entry in running.all_statuses(pod):
-        state = entry.get("state") or {}
-        reason = (state.get("waiting") or {}).get("reason", "")
-        code = (state.get("terminated") or {}).get("exitCode")
-        restarted = (state.get("running") or {}).get("startedAt", "") if entry.get("restartCount") else ""
-        if entry["name"] != name and (reason in running.FAILING or code or restarted):
-            ended = f"ended with exit code {code}" if code else f"restarted {entry.get('restartCount')} times"
-            why = reason or ended
-            yield {"container": entry["name"], "reason": why, "restarted": restarted}
+def others(live: t.Iterable[Object]) -> list[dict[str, str]]:
+    """Containers that fail, or did and were started again: a trial looks at those beside its own, see `facts`."""
+    found = []
+    for pod in live:
+        meta = pod["metadata"]
+        who = {"pod": meta["name"], "uid": meta["uid"], "since": meta.get("creationTimestamp", "")}
+        for entry in running.all_statuses(pod):
+            state = entry.get("state") or {}
+            reason = (state.get("waiting") or {}).get("reason", "")
+            code = (state.get("terminated") or {}).get("exitCode")
+            restarted = (state.get("running") or {}).get("startedAt", "") if entry.get("restartCount") else ""
+            if reason in running.FAILING or code or restarted:
+                ended = f"ended with exit code {code}" if code else f"restarted {entry.get('restartCount')} times"
+                found.append({**who, "container": entry["name"], "reason": reason or ended, "restarted": restarted})
+    return found
 
 
 def _started(entry: Object, kind: str) -> str | None:
@@ -148,7 +156,7 @@ def _obstacle(workload: Object) -> dict[str, str] | None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             reason = "QuotaExceeded" if "quota" in condition.get("message", "") else "ReplicaFailure"
-            return {"reason": reason, "message": condition.get("message", "")[:512]}
+            return {"reason": reason, "message": cut(condition.get("message", ""), 512)}
     if spec.get("paused"):
         return {"reason": "Paused", "message": "the Deployment is paused"}
     strategy = spec.get("updateStrategy") or {}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.follow import carries
@@ -25,6 +26,8 @@ TYPES = (
 #: those that are left out as long as they have nothing to say
 RARE = ("ImageVolumeNotFollowed",)
 #: reasons that say something about the way to the registry
+#: figures and ids in what others say: of requests, of seconds, of bytes
+_MOVING = re.compile(r"\s?(?<![\w.:@/-])(?:[0-9a-f]{8}-[0-9a-f-]{27}|(?=[0-9a-f]*[0-9])[0-9a-f]{8,40}|[0-9.]+ ?m?s)\b")
 _NOT_REACHED = ("unreachable", "tls_error", "rate_limited")
 
 
@@ -151,7 +154,16 @@ def _reachable(judged: Judged) -> Condition:
     missed = [pair for pair in judged if pair[1].reason in _NOT_REACHED]
     if missed:
         return "RegistryReachable", "False", "LookupFailed", f"not looked up: {_names(missed)}"
-    return "RegistryReachable", "True", "Reached", "every registry that was asked answered"
+    told = "every registry that was asked answered"
+    found = warnings(judged)
+    # once for all containers, and without what is another in every pass
+    steady = dict.fromkeys(_MOVING.sub("", text) for text in found)
+    return "RegistryReachable", "True", "Reached", f"{told}; {some_of(list(steady))}" if steady else told
+
+
+def warnings(judged: Judged) -> list[str]:
+    """What went wrong on the way to an answer: a mirror that refuses, a Secret that cannot be read; each once."""
+    return list(dict.fromkeys(text for container, _verdict in judged for text in container.get("warnings") or ()))
 
 
 def _no_effect(judged: Judged) -> Condition:

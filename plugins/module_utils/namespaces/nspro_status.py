@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import conditions
 from ansible_collections.kubesteward.core.plugins.module_utils.namespaces.result import Result
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 Object = dict[str, t.Any]
 
@@ -48,7 +49,7 @@ def following(nspro: t.Mapping[str, t.Any], result: Result, now: str) -> Object:
             if name in hard:
                 found[key] = f"{used.get(name, '?')}/{hard[name]}"
     if result.warnings:
-        found["warnings"] = [text[:1024] for text in result.warnings]
+        found["warnings"] = [cut(text) for text in result.warnings]
     if result.foreign_policies:
         found["foreignPolicies"] = result.foreign_policies[:100]
     return found
@@ -57,13 +58,13 @@ def following(nspro: t.Mapping[str, t.Any], result: Result, now: str) -> Object:
 def _conditions(result: Result) -> list[tuple[str, str, str, str]]:
     word = _word(result.reason or result.state)
     done = "; ".join(filter(None, ("everything is written", result.msg)))
-    ready = ("True", "Provisioned", done[:1024]) if result.state == "ready" else None
+    ready = ("True", "Provisioned", done) if result.state == "ready" else None
     held, figures = result.held, result.shrunk.message if result.shrunk else ""
-    shrink = ("True", "InUse" if result.shrunk and result.shrunk.is_known else "UsageUnknown", figures[:1024])
-    conflict = ("True", word, result.msg[:1024])
+    shrink = ("True", "InUse" if result.shrunk and result.shrunk.is_known else "UsageUnknown", figures)
+    conflict = ("True", word, result.msg)
     return [
-        ("Ready", *(ready or ("False", word, result.msg[:1024] or result.state))),
-        ("QuotaApplied", *(("False", "ShrinkBlocked", figures[:1024]) if held else result.of("ResourceQuota"))),
+        ("Ready", *(ready or ("False", word, result.msg or result.state))),
+        ("QuotaApplied", *(("False", "ShrinkBlocked", figures) if held else result.of("ResourceQuota"))),
         # whether the network enforces it nobody tells us
         ("NetworkPolicyApplied", *result.of("NetworkPolicy")),
         ("ShrinkBlocked", *(shrink if held else ("False", "NotHeld", "no smaller quota waits"))),

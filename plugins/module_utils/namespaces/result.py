@@ -53,12 +53,12 @@ class Result:
     def of(self, kind: str) -> tuple[str, str, str]:
         """(status, reason, message) of the object of a kind that each namespace has one of."""
         if kind in self.blocked:
-            return "False", "Conflict", self.blocked[kind][:1024]
+            return "False", "Conflict", self.blocked[kind]
         if kind in self.failures:
-            return "False", "Refused", self.failures[kind][:1024]
+            return "False", "Refused", self.failures[kind]
         if kind in self.planned or any(item.kind == kind and item.action != "delete" for item in self.done):
             return "True", "Applied", "as it is wanted"
-        return "Unknown", "NotApplied", self.msg[:1024]
+        return "Unknown", "NotApplied", self.msg
 
 
 def refused(name: str, exc: StewardError) -> Result:

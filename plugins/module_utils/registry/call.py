@@ -46,7 +46,7 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
     :param connect: gives access to the cluster; called only where Secrets are to be read
     :raises StewardError: for wrong options, and for a failed look-up of `image`
     """
-    started = time.monotonic()
+    started = time.monotonic() - max(0.0, params.get("spent") or 0.0)
     _check_numbers(params)
     settings = _settings(params)
     single = params.get("image") is not None

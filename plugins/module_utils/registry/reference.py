@@ -10,12 +10,15 @@ import re
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
+from ansible_collections.kubesteward.core.plugins.module_utils.texts import cut
 
 HUB = "docker.io"
 HUB_API = "registry-1.docker.io"
 HUB_ALIASES = frozenset({HUB, "index.docker.io", HUB_API})
 DIGEST_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 MAX_NAME = 255
+#: of what is wrong as much is quoted
+MAX_QUOTED = 200
 
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _PATH = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
@@ -27,8 +30,12 @@ _BARE_ID = re.compile(r"[a-f0-9]{64}")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
+def _quoted(text: t.Any) -> str:
+    return cut(repr(text), MAX_QUOTED)
+
+
 def _invalid(text: str, part: str, why: str) -> StewardError:
-    return StewardError(f"invalid image reference {text!r}: {part} {why}", reason="invalid_reference", part=part)
+    return StewardError(f"invalid image reference {_quoted(text)}: {part} {why}", reason="invalid_reference", part=part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +111,9 @@ def parse(text: str) -> Reference:
     domain, rest = _split_domain(rest)
     path, colon, tag = rest.partition(":")
     if colon and not _TAG.fullmatch(tag):
-        raise _invalid(text, "tag", f"{tag!r} is not a letter, digit or _ followed by at most 127 of A-Z a-z 0-9 _ . -")
+        raise _invalid(
+            text, "tag", f"{_quoted(tag)} is not a letter, digit or _ followed by at most 127 of A-Z a-z 0-9 _ . -"
+        )
     _check_domain(text, domain)
     if domain == HUB and "/" not in path:
         path = f"library/{path}"
@@ -123,22 +132,24 @@ def _split_domain(text: str) -> tuple[str, str]:
 def _check_domain(text: str, domain: str) -> None:
     found = _DOMAIN.fullmatch(domain)
     if not found:
-        raise _invalid(text, "registry", f"{domain!r} is not host[:port]")
+        raise _invalid(text, "registry", f"{_quoted(domain)} is not host[:port]")
+    if len(domain) > MAX_NAME:
+        raise _invalid(text, "registry", f"has {len(domain)} characters; at most {MAX_NAME} are allowed")
     port = found["port"]
     if port is not None and not (len(port) <= 5 and 0 < int(port) < 65536):
-        raise _invalid(text, "registry", f"has port {port}; ports are 1 to 65535")
+        raise _invalid(text, "registry", f"has port {cut(port, MAX_QUOTED)}; ports are 1 to 65535")
 
 
 def _check_path(text: str, path: str) -> None:
     if path != path.lower():
-        raise _invalid(text, "repository", f"{path!r} must be lower case")
+        raise _invalid(text, "repository", f"{_quoted(path)} must be lower case")
     if len(path) > MAX_NAME:
         raise _invalid(text, "repository", f"has {len(path)} characters; at most {MAX_NAME} are allowed")
     if not _PATH.fullmatch(path):
         raise _invalid(
             text,
             "repository",
-            f"{path!r} must be a-z and 0-9, joined by one . or _, by __ or by -, and by / between parts",
+            f"{_quoted(path)} must be a-z and 0-9, joined by one . or _, by __ or by -, and by / between parts",
         )
 
 
@@ -147,7 +158,9 @@ def _check_digest(text: str, digest: str) -> None:
         return
     algorithm = digest.partition(":")[0]
     if not _DIGEST.fullmatch(digest):
-        raise _invalid(text, "digest", f"{digest!r} is not algorithm:hex")
+        raise _invalid(text, "digest", f"{_quoted(digest)} is not algorithm:hex")
     if algorithm not in DIGEST_LENGTHS:
-        raise _invalid(text, "digest", f"has algorithm {algorithm!r}; known are {', '.join(sorted(DIGEST_LENGTHS))}")
-    raise _invalid(text, "digest", f"{digest!r} must have {DIGEST_LENGTHS[algorithm]} lower-case hex digits")
+        raise _invalid(
+            text, "digest", f"has algorithm {_quoted(algorithm)}; known are {', '.join(sorted(DIGEST_LENGTHS))}"
+        )
+    raise _invalid(text, "digest", f"{_quoted(digest)} must have {DIGEST_LENGTHS[algorithm]} lower-case hex digits")

@@ -415,3 +415,69 @@ def test_a_kubeconfig_that_cannot_be_read_is_named_and_not_quoted(tmp_path, cont
     assert told.format(path=path) in str(caught.value)
     assert "abc" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def large_pages(*pages):
+    """Answers to a list: sizes of the objects of each page."""
+    names = [f"page {number}" for number in range(1, len(pages))] + [""]
+    return [
+        {"metadata": {"continue": name}, "items": [{"metadata": {"name": "x" * size}} for size in sizes]}
+        for sizes, name in zip(pages, names, strict=True)
+    ]
+
+
+def short(item):
+    return {"name": len(item["metadata"]["name"])}
+
+
+def test_of_large_objects_few_are_read_at_once_and_of_small_ones_many():
+    server = Server(*large_pages([1_000_000] * 10, [1_000_000] * 3, [10], [10]))
+    found = cluster_of(server).find("apps/v1", "Deployment", "shop", keep=short)
+    assert [query["limit"] for _verb, _path, query in server.asked] == [kube.FIRST_PAGE, 3, 3, kube.PAGE]
+    assert found == [{"name": 1_000_000}] * 13 + [{"name": 10}] * 2
+
+
+def test_an_object_larger_than_a_page_is_read_alone():
+    server = Server(*large_pages([3 * kube.PAGE_BYTES], [1]))
+    cluster_of(server).find("apps/v1", "Deployment", "shop", keep=short)
+    assert server.asked[1][2]["limit"] == 1
+
+
+@pytest.mark.parametrize("pages", [[[700], [700]], [[1400]]])
+def test_what_a_pass_reads_in_lists_has_a_bound_that_is_named(monkeypatch, pages):
+    monkeypatch.setattr(kube, "MOST_READ", 1200)
+    with pytest.raises(ApiError, match=r"Could not list Pods in shop: more than .* had to be read .*fewer by labels"):
+        cluster_of(Server(*large_pages(*pages))).find("v1", "Pod", "shop", keep=short)
+
+
+def test_the_bound_is_on_all_lists_of_a_pass_together(monkeypatch):
+    monkeypatch.setattr(kube, "MOST_READ", 1200)
+    cluster = cluster_of(Server(*large_pages([700]), *large_pages([700])))
+    cluster.find("v1", "Pod", "shop", keep=short)
+    with pytest.raises(ApiError, match="more than"):
+        cluster.find("apps/v1", "Deployment", "shop", keep=short)
+
+
+def test_a_cluster_that_connects_late_reads_small_pages_and_has_the_bound_too(monkeypatch):
+    monkeypatch.setattr(kube, "MOST_READ", 2_500_000)
+    server = Server(*large_pages([1_000_000] * 2, [100_000]), *large_pages([400_000]))
+    cluster = kube.LazyCluster(lambda: cluster_of(server))
+    assert cluster.find("v1", "Pod", "shop", keep=short) == [{"name": 1_000_000}] * 2 + [{"name": 100_000}]
+    assert [query["limit"] for _verb, _path, query in server.asked] == [kube.FIRST_PAGE, 3]
+    with pytest.raises(ApiError, match="more than"):
+        cluster.find("v1", "Pod", "shop")
+
+
+def test_each_pass_has_the_bound_for_itself(monkeypatch):
+    monkeypatch.setattr(kube, "MOST_READ", 1200)
+    cluster = cluster_of(Server(*large_pages([700]), *large_pages([700])))
+    cluster.find("v1", "Pod", "shop")
+    cluster.begin()
+    assert len(cluster.find("v1", "Pod", "shop")) == 1
+
+
+def test_a_patch_goes_to_the_subresource():
+    server = Server({"kind": "x"})
+    cluster_of(server).json_patch(DEPLOYMENT, [], dry_run=True, subresource="status")
+    assert server.asked[0][1].endswith("/deployments/web/status")
+    assert server.asked[0][2]["dry_run"] == "All"

@@ -89,3 +89,16 @@ def test_what_an_option_says_counts_before_what_the_update_says(option, key, fie
     params = {"dry_run": False, "rollback": None, option: given}
     assert getattr(execution.policy_of(params, {key: said}), field) == given
     assert getattr(execution.policy_of({**params, option: None}, {key: said}), field) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"wait_timeout": 0, "wait_sleep": 5}, "wait_timeout is 0"),
+        ({"wait_timeout": 60, "wait_sleep": -1}, "wait_sleep is -1"),
+        ({"wait_timeout": 86401, "wait_sleep": 5}, "wait_timeout is 86401"),
+    ],
+)
+def test_a_wait_has_bounds(given, problem):
+    with pytest.raises(StewardError, match=problem):
+        inputs.check_wait(given)

@@ -378,3 +378,12 @@ def test_a_silent_host_does_not_keep_the_process_alive(tmp_path):
     assert result["elapsed"] < 1.5
     # a busy machine needs some seconds to start and to end the process
     assert took < 20
+
+
+@pytest.mark.parametrize(("spent", "asked"), [(0, True), (59, True), (61, False), (-5, True)])
+def test_what_is_spent_of_a_deadline_counts(spent, asked):
+    with serving(GOOD) as server:
+        code, result = main(images=[f"{server.host}/app:t"], deadline=60, spent=spent)
+        assert bool(server.asked) is asked
+    assert code == 0
+    assert ("deadline" in result["images"][0].get("msg", "")) is not asked

@@ -16,6 +16,7 @@ import jsonschema
 import yaml
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import execution
+from ansible_collections.kubesteward.core.plugins.module_utils.images.slim import SlimReader
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Reference
 from ansible_collections.kubesteward.core.plugins.modules import pod_image_id
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images import builders
@@ -65,6 +66,9 @@ class FakeCluster:
         for item in objects:
             self.put(item)
 
+    def begin(self) -> None:
+        self.requests.append("begin")
+
     def put(self, item: Object) -> None:
         """Create or replace an object, as somebody else would."""
         self._version += 1
@@ -96,6 +100,7 @@ class FakeCluster:
         namespace: str | None,
         selector: str | None = None,
         metadata_only: bool = False,
+        keep: t.Callable[[Object], Object] | None = None,
     ) -> list[Object]:
         self.requests.append(f"list {kind}")
         wanted = dict(part.split("=") for part in selector.split(",")) if selector else {}
@@ -104,11 +109,14 @@ class FakeCluster:
             labels = item["metadata"].get("labels") or {}
             if its_kind == kind and its_namespace == namespace and wanted.items() <= labels.items():
                 keys = ("apiVersion", "kind", "metadata") if metadata_only else item
-                found.append(copy.deepcopy({key: item[key] for key in keys}))
+                listed = copy.deepcopy({key: item[key] for key in keys})
+                found.append(keep(listed) if keep else listed)
         return found
 
-    def json_patch(self, target: Reference, operations: list[Object], dry_run: bool = False) -> Object:
-        before = self._begin("patch", target, dry_run)
+    def json_patch(
+        self, target: Reference, operations: list[Object], dry_run: bool = False, subresource: str = ""
+    ) -> Object:
+        before = self._begin(subresource or "patch", target, dry_run)
         try:
             after = jsonpatch.apply_patch(before, operations)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as exc:
@@ -206,7 +214,7 @@ def one_pass(
     :param params: options of pod_image_id and image_rollout
     """
     looking = {"namespace": builders.NAMESPACE, "update": update, "update_must_exist": True, **params}
-    seen = pod_image_id.run(looking, cluster)
+    seen = pod_image_id.run(looking, SlimReader(cluster))
     entries = []
     for lookup in seen["lookups"]:
         nothing = {"state": "unknown", "reason": "not_found", "msg": "no such tag"}

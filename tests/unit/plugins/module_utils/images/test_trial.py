@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images import trial
+from ansible_collections.kubesteward.core.plugins.module_utils.images.edits import Edits
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
     I2,
@@ -243,8 +244,8 @@ def test_what_somebody_else_edited_after_the_roll_may_be_to_blame(reason, fields
 def test_who_edited_a_start_after_its_roll(key, time, expected):
     rolled = {"manager": "kubesteward", "time": EARLY, "fieldsV1": {"f:spec": {"f:image": {}}}}
     edit = {"manager": "kubectl-edit", "time": time, "fieldsV1": {"f:spec": {key: {}}}}
-    assert inventory.edited_since(start(managedFields=[edit, rolled]), "app") == expected
-    assert inventory.edited_since(start(managedFields=[edit]), "app") == ""
+    assert Edits.of(start(managedFields=[edit, rolled])).since("app") == expected
+    assert Edits.of(start(managedFields=[edit])).since("app") == ""
 
 
 @pytest.mark.parametrize(("at", "expected"), [(EARLY, "under_way"), (LATE, "blocked")])

@@ -110,9 +110,11 @@ class FakeApi:
             self._store("apply", target, before, after, owners)
             return t.cast(Object, self.read(*key))
 
-    def json_patch(self, target: Reference, operations: list[Object], dry_run: bool = False) -> Object:
+    def json_patch(
+        self, target: Reference, operations: list[Object], dry_run: bool = False, subresource: str = ""
+    ) -> Object:
         with self._lock, self._only_asked(dry_run):
-            self._begin("patch", target)
+            self._begin(subresource or "patch", target)
             key = _key(target)
             before = self.objects.get(key)
             if before is None:
