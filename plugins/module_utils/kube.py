@@ -319,11 +319,11 @@ def _explain(exc: t.Any) -> str:
         message = json.loads(exc.body).get("message")
     except (TypeError, ValueError, AttributeError):
         message = None
-    is_undeclared = bool(message) and _UNDECLARED in message
-    message = cut(message) if message else None
-    if is_undeclared:
-        message += "; the cluster has another definition: apply the CRDs of this version"
-    return (message or f"{exc.status} {exc.reason}") + exc.hint
+    if not message:
+        return f"{exc.status} {exc.reason}{exc.hint}"
+    is_undeclared = _UNDECLARED in message
+    remedy = "; the cluster has another definition: apply the CRDs of this version" if is_undeclared else ""
+    return f"{cut(message)}{remedy}{exc.hint}"
 
 
 def _causes(exc: t.Any) -> list[str]:

@@ -73,14 +73,14 @@ def _metadata(meta: Object) -> Object:
 
 def _managed(entry: Object) -> Object:
     """Who has which image, and anything of the template at all."""
-    spec = {key: {} for key in entry["fieldsV1"]["f:spec"]}
+    spec: Object = {key: {} for key in entry["fieldsV1"]["f:spec"]}
     given = entry["fieldsV1"]["f:spec"]
     if "f:template" in given:
         spec["f:template"] = _managed_template(given["f:template"])
     elif "f:jobTemplate" in given:
         template = ((given["f:jobTemplate"] or {}).get("f:spec") or {}).get("f:template") or {}
         spec["f:jobTemplate"] = {"f:spec": {"f:template": _managed_template(template)}}
-    found = {key: entry[key] for key in ("manager", "operation", "time") if key in entry}
+    found: Object = {key: entry[key] for key in ("manager", "operation", "time") if key in entry}
     return {**found, "fieldsV1": {"f:spec": spec}}
 
 
@@ -89,7 +89,7 @@ def _managed_template(template: Object) -> Object:
         return {}
     given = template["f:spec"] or {}
     lists = {field: given[field] or {} for field in ("f:containers", "f:initContainers") if field in given}
-    images = {
+    images: Object = {
         field: {key: {"f:image": {}} for key, owned in entries.items() if "f:image" in (owned or {})}
         for field, entries in lists.items()
     }
@@ -111,7 +111,7 @@ def _template(template: Object) -> Object:
 
 
 def _pod_spec(spec: Object) -> Object:
-    found = {key: spec[key] for key in ("nodeName", "imagePullSecrets") if key in spec}
+    found: Object = {key: spec[key] for key in ("nodeName", "imagePullSecrets") if key in spec}
     for field in _LISTS:
         if field in spec:
             found[field] = [{key: item[key] for key in _CONTAINER if key in item} for item in spec[field] or ()]
