@@ -284,7 +284,7 @@ def test_a_nspro_gives_nobody_what_its_author_must_not_have(shop, other, admin):
     assert phases.keys() == asked.keys()
     assert {name: phase for name, phase in phases.items() if phase not in ("Invalid", "Reserved", "Conflict")} == {}
     # nor by going again: what a Nspro does not have, it does not take with it
-    assert story.run(nspros={"namespace": home}, state="absent") == []
+    assert story.run(nspros={"namespace": home, "all": True}, state="absent") == []
     for name in asked:
         there = admin.get("v1", "Namespace", None, name)
         assert there == before.get(name), name

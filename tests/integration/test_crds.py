@@ -142,11 +142,16 @@ REFUSED = [
     ("Update", {"suspend": "false"}, "spec.suspend"),
     ("Update", {"dryRun": "false"}, "spec.dryRun"),
     ("Update", {"rollback": {"enabled": "false"}}, "spec.rollback.enabled"),
-    ("Update", {"targets": [{"kind": "Deployment"}]}, "either a name or a selector"),
+    ("Update", {"targets": [{"kind": "Deployment", "selector": {}}]}, "spec.targets[0].selector"),
+    (
+        "Update",
+        {"targets": [{"kind": "Deployment", "selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}]},
+        "In and NotIn need values",
+    ),
     (
         "Update",
         {"targets": [{"kind": "Deployment", "name": "web", "selector": {"matchLabels": {"a": "b"}}}]},
-        "either a name or a selector",
+        "a name or a selector, not both",
     ),
     ("Update", {"targets": [{"kind": "Pod", "name": "web"}]}, "spec.targets[0].kind"),
     ("Update", {"stableForSeconds": -1}, "spec.stableForSeconds"),
