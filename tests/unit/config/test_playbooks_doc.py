@@ -33,6 +33,6 @@ def test_the_example_gives_the_role_what_it_takes(root, page):
 
 
 def test_the_result_has_what_the_page_says(root, page):
-    task = (root / "roles/update/tasks/rest.yml").read_text()
+    task = (root / "roles/update/tasks/main.yml").read_text()
     (listed,) = re.findall(r"there\s+is none: (.*?)\. It is", page, re.DOTALL)
     assert set(re.findall(r"`(\w+)`", listed)) == set(re.findall(r"'(\w+)': ", task))
