@@ -78,7 +78,7 @@ lint-docs: $(STAMP)
 lint-config:
 	@if command -v kubectl >/dev/null; then set -e; for folder in $(patsubst %/,%,$(dir $(wildcard config/*/kustomization.yaml))); do \
 		echo "kubectl kustomize $$folder"; kubectl kustomize $$folder >/dev/null; done; \
-	else echo "kubectl is missing: config/ was not rendered"; fi
+	else echo "SKIPPED [1] lint-config: kubectl is missing: config/ was not rendered"; fi
 
 format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

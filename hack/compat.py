@@ -126,10 +126,11 @@ def main() -> int:
             if not passed:
                 failed.append(running[future])
     for combination in (combination for combination, python in found.items() if python is None):
-        print(f"not run: {combination.name}, there is no Python {combination.python} on PATH or under pyenv")
+        reason = f"there is no Python {combination.python} on PATH or under pyenv"
+        print(f"SKIPPED [1] hack/compat.py: {combination.name}: {reason}")
     for combination in failed:
         print(f"failed: {combination.name}")
-    return int(bool(failed))
+    return int(bool(failed) or not any(found.values()))
 
 
 if __name__ == "__main__":

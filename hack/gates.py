@@ -156,7 +156,9 @@ def call(command: list[str], folder: Path, home: Path, **more: str) -> tuple[int
         timeout=SECONDS,
         check=False,
     )
-    return done.returncode, done.stdout
+    # one that was killed says nothing
+    silent = f"{Path(command[0]).name} ended with {done.returncode} and without a word"
+    return done.returncode, done.stdout.strip() or (silent if done.returncode else "")
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ def run_concurrently(work: t.Callable[[Item], Result], items: t.Sequence[Item], 
             except BaseException as exc:
                 ended.put((number, None, exc))
 
-    for _worker in range(min(workers, len(items))):
-        threading.Thread(target=loop, daemon=True).start()
     try:
+        for _worker in range(min(workers, len(items))):
+            threading.Thread(target=loop, daemon=True).start()
         found = sorted((ended.get() for _item in items), key=lambda entry: entry[0])
     finally:
         interrupted.set()

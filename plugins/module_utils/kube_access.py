@@ -163,6 +163,8 @@ def _dynamic_client(module: AnsibleModule, kubernetes: t.Any, retries: t.Any) ->
     from kubernetes.dynamic import DynamicClient
 
     spec = k8s._create_auth_spec(module)
+    # the client reads the variable when it is imported, which a controller may have done with another environment
+    kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION = os.environ.get("KUBECONFIG", "~/.kube/config")
     try:
         configuration = k8s._create_configuration(spec)
     except kubernetes.config.ConfigException as exc:

@@ -16,11 +16,11 @@ if t.TYPE_CHECKING:
 
 OLDEST_PYTHON = (3, 11)
 #: what of a kubeconfig's `users[].user` is secret, at any depth; the rest are names, paths and certificates
-_SECRETS = frozenset(
-    ("token", "password", "client-key-data", "id-token", "access-token", "refresh-token", "client-secret")
-)
-#: names of environment variables of a credential plugin whose values are secret
-_SECRET_NAME = re.compile("secret|token|key|pass|cred", re.IGNORECASE)
+_SECRETS = frozenset(("token", "password", "client-key-data", "config", "proxy-url"))
+#: flags of a credential plugin whose values are secret
+_SECRET_FLAG = re.compile("--?[a-z-]*(secret|token|key|pass|cred)[a-z-]*", re.IGNORECASE)
+#: names of environment variables of a credential plugin whose values are not: a list of secret ones is never whole
+_HARMLESS = re.compile("(AWS_(DEFAULT_)?(PROFILE|REGION)|HOME|PATH|LANG|CLOUDSDK_CORE_PROJECT|KUBERNETES_EXEC_INFO)")
 
 
 def require(*libraries: str) -> None:
@@ -82,6 +82,16 @@ def _secrets(value: t.Any) -> t.Iterator[str]:
             yield from _secrets(item)
     if not isinstance(value, dict):
         return
-    is_variable = _SECRET_NAME.search(str(value.get("name") or "")) is not None
+    is_harmless = _HARMLESS.fullmatch(str(value.get("name") or "")) is not None
+    yield from _secret_arguments(value.get("args"))
     for key, item in value.items():
-        yield from _texts(item) if key in _SECRETS or (key == "value" and is_variable) else _secrets(item)
+        yield from _texts(item) if key in _SECRETS or (key == "value" and not is_harmless) else _secrets(item)
+
+
+def _secret_arguments(value: t.Any) -> t.Iterator[str]:
+    """Values of secret flags: `--client-secret=value`, or the argument behind `--client-secret`."""
+    arguments = [str(item) for item in value] if isinstance(value, list) else []
+    for number, argument in enumerate(arguments):
+        flag, equals, given = argument.partition("=")
+        if _SECRET_FLAG.fullmatch(flag):
+            yield from [argument, given] if equals else arguments[number + 1 : number + 2]

@@ -52,21 +52,37 @@ class DirectAction(ActionBase):
         result = super().run(tmp, task_vars)
         arguments = self._arguments()
         environment = self._environment()
-        if self._is_direct(task_vars) and all(itertools.starmap(_is_plain_variable, environment.items())):
-            result.update(self._run_here(arguments, environment, task_vars))
-        else:
-            result.update(
-                self._execute_module(
-                    module_name=self.MODULE,
-                    module_args=arguments,
-                    task_vars=task_vars,
-                    wrap_async=bool(self._task.async_val),
-                )
-            )
+        try:
+            result.update(self._carry_out(arguments, environment, task_vars))
+        finally:
+            if not self._task.async_val:
+                self._forget(arguments)
         url = os.environ.get("KUBESTEWARD_METRICS_URL")
         if url:
             self._count(url, result)
         return result
+
+    def _carry_out(
+        self, arguments: dict[str, t.Any], environment: dict[str, str], task_vars: dict[str, t.Any]
+    ) -> dict[str, t.Any]:
+        """The module's result, from here or from a process of its own."""
+        if self._is_direct(task_vars) and all(itertools.starmap(_is_plain_variable, environment.items())):
+            return self._run_here(arguments, environment, task_vars)
+        started: dict[str, t.Any] = self._execute_module(
+            module_name=self.MODULE,
+            module_args=arguments,
+            task_vars=task_vars,
+            wrap_async=bool(self._task.async_val),
+        )
+        return started
+
+    def _forget(self, arguments: t.Mapping[str, t.Any]) -> None:
+        """Remove what was decrypted for this task; the loader removes only what it made itself."""
+        for option in _FILES:
+            path = arguments.get(option)
+            if isinstance(path, str):
+                for each in path.split(os.pathsep):
+                    self._loader.cleanup_tmp_file(each)
 
     def _count(self, url: str, result: t.Mapping[str, t.Any]) -> None:
         """Post what the call adds to counters; what cannot be posted is told, and changes no result."""

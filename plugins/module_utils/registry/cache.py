@@ -23,7 +23,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.referenc
 
 MAX_FILES = 2000
 MAX_FILE = 256 * 1024
-_VERSION = 2
+_VERSION = 3
 _SWEEP_EVERY = 100
 
 

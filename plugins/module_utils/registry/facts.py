@@ -12,6 +12,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.errors import Ste
 from ansible_collections.kubesteward.core.plugins.module_utils.registry import protocol
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.manifest import (
     MAX_DEPTH,
+    SCHEMA_1,
     Child,
     Manifest,
     read_platform,
@@ -159,6 +160,9 @@ class _Reader:
         self.asked += 1
         head = yield from protocol.fetch(self.repository, digest)
         manifest = t.cast(Manifest, head.manifest)
+        if manifest.media_type == SCHEMA_1:
+            # nobody can check such bytes against the digest: what is kept would be the word of one host for all
+            raise StewardError(f"{self.repository}: {digest} is served as a schema 1 manifest", reason="schema1")
         self.store.put(digest, manifest)
         return manifest
 

@@ -29,7 +29,7 @@ def runner(pytestconfig, tmp_path, monkeypatch):
         "talks:\n\t@echo beginning; sleep 2; echo end\n"
         "first:\n\t@touch one; for i in $$(seq 100); do test -e two && exit 0; sleep 0.1; done; exit 4\n"
         "second:\n\t@touch two; for i in $$(seq 100); do test -e one && exit 0; sleep 0.1; done; exit 4\n"
-        "testbed-status:\n\t@exit $(RUNNING)\n"
+        "testbed-status:\n\t@test $(RUNNING) != 1 || echo 'No testbed runs in /x.'; exit $(RUNNING)\n"
         "testbed-down:\n\t@touch taken-down\n"
     )
     monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -97,6 +97,8 @@ def test_step_is_given_up_after_its_time(runner, capsys):
     [
         ({}, "0", False),
         ({}, "1", True),
+        # one that starts just now
+        ({}, "3", False),
         ({"KEEP_TESTBED": "1"}, "1", False),
         ({"TESTBED_KUBECONFIG": "/cluster"}, "1", False),
     ],

@@ -94,18 +94,31 @@ def of_pods(**user):
         {"token": "s3cret"},
         {"password": "s3cret", "username": "admin"},
         {"client-key-data": "s3cret", "client-certificate-data": "public", "client-certificate": "/etc/tls.crt"},
-        {"auth-provider": {"name": "oidc", "config": {"id-token": "s3cret", "client-id": "public"}}},
-        {"auth-provider": {"name": "oidc", "config": {"refresh-token": "s3cret", "idp-issuer-url": "public"}}},
-        {"exec": {"command": "get-token", "args": ["--for=prod"], "env": [{"name": "AWS_TOKEN", "value": "s3cret"}]}},
+        {"auth-provider": {"name": "oidc", "config": {"id-token": "s3cret"}}},
+        {"auth-provider": {"name": "oidc", "config": {"refresh-token": "s3cret"}}},
+        {"exec": {"command": "get-token", "env": [{"name": "GITHUB_PAT", "value": "s3cret"}]}},
+        {"exec": {"command": "kubelogin", "args": ["get-token", "--oidc-client-secret", "s3cret", "--for=prod"]}},
+        {"exec": {"command": "aws", "args": ["eks", "get-token"], "env": [{"name": "GH", "value": "s3cret"}]}},
     ],
 )
 def test_of_a_kubeconfig_in_a_map_only_what_is_secret_is_hidden(user):
     assert of_pods(**user) == {"s3cret"}
 
 
-@pytest.mark.parametrize("name", ["AWS_PROFILE", "HOME", ""])
+@pytest.mark.parametrize("name", ["AWS_PROFILE", "AWS_DEFAULT_REGION", "HOME"])
 def test_a_plain_variable_of_a_credential_plugin_is_not_hidden(name):
     assert of_pods(exec={"command": "get-token", "env": [{"name": name, "value": "prod"}]}) == set()
+
+
+def test_a_secret_flag_is_hidden_with_its_value():
+    given = of_pods(exec={"command": "kubelogin", "args": ["get-token", "--token=s3cret", "--cluster=prod"]})
+    assert given == {"--token=s3cret", "s3cret"}
+
+
+def test_a_password_in_the_address_of_a_proxy_is_hidden():
+    config = kubeconfig()
+    config["clusters"][0]["cluster"]["proxy-url"] = "http://me:s3cret@proxy"
+    assert hidden(pod_image_id.argument_spec(), namespace="shop", kubeconfig=config) == {"http://me:s3cret@proxy"}
 
 
 @pytest.mark.parametrize("user", [[], "me", 5, None, {"token": ["a1b2", {"x": "c3d4"}]}])

@@ -182,6 +182,16 @@ def test_a_file_of_the_role_is_found_and_decrypted(in_files, option):
     assert Path(found).read_text() == "plain text"
 
 
+def test_what_was_decrypted_for_a_task_goes_with_it_and_the_encrypted_file_stays(in_files, tmp_path):
+    made = in_files("config", "plain text")
+    found = made._arguments()
+    made._forget(found)
+    assert not Path(found["kubeconfig"]).exists()
+    assert (tmp_path / "files" / "config").exists()
+    made._forget({"kubeconfig": str(tmp_path / "files" / "config"), "auth_file": None})
+    assert (tmp_path / "files" / "config").exists()
+
+
 def test_each_of_several_kubeconfigs_is_found(in_files, tmp_path):
     other = tmp_path / "other"
     other.write_text("other")

@@ -365,3 +365,27 @@ def test_a_proxy_of_the_environment_that_is_no_url_is_named_as_what_it_is(monkey
 def test_redirected_settings_are_no_way_to_another_host():
     moved = redirects.redirected(sending("https://r.example/v2/", Tls(verify=False)), "https://r.example:444/")
     assert moved.tls.verify
+
+
+@pytest.mark.parametrize(
+    ("kind", "lie"),
+    [
+        ("application/vnd.oci.image.index.v1+json", b'{"schemaVersion":1,"config":{"mediaType":"x"},"manifests":[]}'),
+        ("application/vnd.docker.distribution.manifest.v1+json", b'{"schemaVersion":1}'),
+        ("application/vnd.docker.distribution.manifest.v1+prettyjws", b'{"schemaVersion":2,"manifests":[]}'),
+    ],
+)
+def test_what_one_registry_serves_under_a_digest_is_not_what_another_one_has(tmp_path, kind, lie):
+    body = index(child(BODY))
+    digest, wanted = sha256(body), ["children"]
+
+    def answer(asked):
+        headers = {"Docker-Content-Digest": digest, "Content-Type": "application/vnd.oci.image.index.v1+json"}
+        return Reply(200, headers if asked.method == "HEAD" else {**headers, "Content-Type": kind}, lie)
+
+    with serving(answer) as liar, serving(content(BODY, body, tags={"t": body})) as honest:
+        told = one({"image": f"{liar.host}/app:t", "resolve": wanted}, cache_dir=str(tmp_path))
+        found = one({"image": f"{honest.host}/app:t", "resolve": wanted}, cache_dir=str(tmp_path))
+    assert told["state"] == "unknown"
+    assert [x["digest"] for x in found["children"]] == [sha256(BODY)]
+    assert not found["artifact"]
