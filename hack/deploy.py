@@ -16,7 +16,11 @@ import typing as t
 
 import yaml
 
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inputs
+from ansible_collections.kubesteward.core.plugins.module_utils.namespaces import forms, sizes
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import call as call_of_registries
+from ansible_collections.kubesteward.core.plugins.module_utils.registry import hosts
 from hack import cluster
 from hack.cluster import (
     CRDS,
@@ -52,8 +56,24 @@ KNOWN = {
     ),
     "nspro": ("sizes", "allowed_roles", "reserved", "openshift"),
 }
-#: numbers that there are for a setting
-BOUNDS = {"update_verification_seconds": inputs.VERIFICATION_SECONDS}
+#: the least and the most that a setting may be
+BOUNDS = {
+    "update_verification_seconds": (inputs.VERIFICATION_SECONDS[0], inputs.VERIFICATION_SECONDS[-1]),
+    "update_timeout": (0.1, call_of_registries.MOST["timeout"]),
+    "update_deadline": (0.1, call_of_registries.MOST["deadline"]),
+    "update_max_concurrent": (1, 1000),
+}
+#: what the product itself says of a setting, before every pass would
+CHECKS: dict[str, t.Callable[[t.Any], object]] = {
+    "nspro_sizes": sizes.read,
+    "nspro_allowed_roles": forms.check_roles,
+    "update_registries": hosts.read_rules,
+}
+#: what lists are of
+ELEMENTS = {
+    **dict.fromkeys(("update_allowed_registries", "nspro_allowed_roles", "nspro_reserved"), (str, "texts")),
+    "update_registries": (dict, "maps"),
+}
 #: types of Ansible's argument specs in YAML; a number may be written as a float
 TYPES: dict[str, type | tuple[type, ...]] = {
     "list": list,
@@ -183,9 +203,21 @@ def settings_problems(item: Object) -> list[str]:
         wanted = TYPES[known[name]]
         if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted is not bool):
             problems.append(f"{name} has to be of type {known[name]}")
-        elif name in BOUNDS and given[name] not in BOUNDS[name]:
-            problems.append(f"{name} has to be from {BOUNDS[name][0]} to {BOUNDS[name][-1]}")
+        elif name in BOUNDS and not BOUNDS[name][0] <= given[name] <= BOUNDS[name][1]:
+            problems.append(f"{name} has to be from {BOUNDS[name][0]} to {BOUNDS[name][1]}")
+        elif name in ELEMENTS and not all(isinstance(entry, ELEMENTS[name][0]) for entry in given[name]):
+            problems.append(f"{name} has to be a list of {ELEMENTS[name][1]}")
+        elif name in CHECKS:
+            problems += _objection(name, given[name])
     return problems
+
+
+def _objection(name: str, value: t.Any) -> list[str]:
+    try:
+        CHECKS[name](value)
+    except StewardError as exc:
+        return [f"{name}: {exc}"]
+    return []
 
 
 def missing_namespaces(objects: t.Iterable[Object], there: t.Collection[str]) -> list[str]:

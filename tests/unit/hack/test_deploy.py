@@ -45,6 +45,14 @@ def manager(*names: str) -> dict:
         ("update_verification_seconds: 0\n", "update_verification_seconds has to be from 1 to 86400"),
         ("update_verification_seconds: 86401\n", "update_verification_seconds has to be from 1 to 86400"),
         ("update_dry_run: 'yes'\n", "update_dry_run has to be of type bool"),
+        ("update_timeout: 0\n", "update_timeout has to be from 0.1"),
+        ("update_deadline: -5\n", "update_deadline has to be from 0.1"),
+        ("update_max_concurrent: 0\n", "update_max_concurrent has to be from 1 to 1000"),
+        ("update_allowed_registries: [1, null]\n", "update_allowed_registries has to be a list of texts"),
+        ("update_registries: [quay.io]\n", "update_registries has to be a list of maps"),
+        ("update_registries: [{location: quay.io}, {insecure: maybe}]\n", "update_registries: "),
+        ("nspro_sizes: {tiny: {}}\n", "nspro_sizes: size tiny has no quota"),
+        ("nspro_allowed_roles: ['a b']\n", "is no name of a ClusterRole"),
     ],
 )
 def test_settings_that_are_none_are_named(text, problem):
