@@ -139,6 +139,12 @@ options:
     type: bool
     default: false
     version_added: 1.1.0
+  rolled:
+    description:
+      - The RV(rolled) of an earlier call, for whose rolls O(wait) waits; this call rolls nothing then.
+      - A roll of a Start has to be applied before, as M(kubesteward.core.start_apply) does it.
+    type: list
+    elements: dict
   wait_timeout:
     description: Seconds to wait at most, 1 to 86400.
     type: int
@@ -311,6 +317,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils import start
 start.require()
 
 import copy
+import dataclasses
 import time
 import typing as t
 
@@ -347,6 +354,7 @@ def argument_spec() -> dict[str, t.Any]:
         "verification_seconds": {"type": "int", "default": trial.VERIFICATION},
         "delete_flag": {"type": "bool"},
         "wait": {"type": "bool", "default": False},
+        "rolled": {"type": "list", "elements": "dict"},
         "wait_timeout": {"type": "int", "default": 900},
         "wait_sleep": {"type": "int", "default": 5},
         "suspend": {"type": "bool"},
@@ -379,11 +387,19 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
             # outside of check mode the caller would apply what was not put back
             done.starts = []
         return done
-    if params.get("wait") and not (check_mode or params["dry_run"]):
-        inputs.check_wait(params)
-        clock = waiting.Clock(conditions.now, time.monotonic, time.sleep)
-        return waiting.until_proven(cluster, namespace, params, clock)
-    return execution.reconcile(cluster, namespace, params, check_mode, now)
+    inputs.check_wait(params)
+    waits = params.get("wait") and not (check_mode or params["dry_run"])
+    if waits and params.get("rolled") is not None:
+        return waiting.until_proven(cluster, namespace, params, params["rolled"], _clock())
+    done = execution.reconcile(cluster, namespace, params, check_mode, now)
+    if not waits or not done.rolled:
+        return done
+    waited = waiting.until_proven(cluster, namespace, params, done.rolled, _clock())
+    return dataclasses.replace(waited, rolled=done.rolled, errors=[*done.errors, *waited.errors], starts=done.starts)
+
+
+def _clock() -> waiting.Clock:
+    return waiting.Clock(conditions.now, time.monotonic, time.sleep)
 
 
 def unpacked(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

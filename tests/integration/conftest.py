@@ -44,8 +44,11 @@ LAST = ("test_kube_state_metrics.py", "test_alerts.py", "test_image.py", "test_b
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say what runs on one worker: tests of a group of their own, or of a file, one after the other."""
+    ours = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
+    if len(ours) < len(items) or not config.pluginmanager.hasplugin("xdist"):
+        return
     items.sort(key=lambda item: _place(item.path.name))
     for item in items:
         if not item.get_closest_marker("xdist_group") and item.path.name not in APART:

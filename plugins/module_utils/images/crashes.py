@@ -33,6 +33,7 @@ NOT_GOT = PULLING | {"ErrImageNeverPull", "ImageInspectError", "InvalidImageName
 _CONFIG = "CreateContainerConfigError"
 _UNREADY = ("is not ready", "does not end")
 #: a refused pull that may well succeed a moment later
+_NO_CAUSE = re.compile(r'Back-off pulling image "[^"]*"')
 _PASSING = re.compile(
     r"\b429\b|\b50[0-9] |toomanyrequests|too many requests|time(d )?out|deadline exceeded|connection re|no such host"
     r"|i/o|\bEOF\b|no route|unreachable|temporary failure",
@@ -109,7 +110,8 @@ def evidence(pod: Object, entry: Object) -> dict[str, t.Any]:
         "exit_code": end.get("exitCode"),
         "ended": end.get("reason") or "",
         "words": "" if _may_be_log(pod, entry) else clean(end.get("message") or ""),
-        "passing": bool(_PASSING.search(says)),
+        # the kubelet before 1.32 backs off without the cause: then the deadline decides
+        "passing": bool(_PASSING.search(says) or _NO_CAUSE.fullmatch(says)),
         "by_image": bool(_BY_IMAGE.search(says)),
     }
 

@@ -160,10 +160,10 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     """One pass: judge, roll, write the status, tell, and end the Update where its work is done.
 
     :param params: image_rollout's `update`, `update_resource`, `running`, `missing`, `published`, `dry_run`,
-        `delete_flag`
+        `delete_flag`; `only_watch`: roll nothing; `spec`: the Update's, where that is gone by now
     """
     update = _update(cluster, namespace, params)
-    spec = (update or {}).get("spec") or {}
+    spec = (update or {}).get("spec") or params.get("spec") or {}
     before = (update or {}).get("status") or {}
     policy = policy_of(params, spec)
     done = Pass(update=update)
@@ -177,6 +177,8 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         params.get("platforms") or spec.get("platforms") or (),
         namespace,
     )
+    if params.get("only_watch"):
+        done.judged = judgement.left_to_the_next_run(done.judged)
     name = update["metadata"]["name"] if update else ""
     if not update or _leave_to_older(cluster, namespace, done, update):
         carry_out(cluster, namespace, done, rollout.plan(done.judged, now, name), check_mode)

@@ -131,7 +131,7 @@ def check_wait(params: t.Mapping[str, t.Any]) -> None:
     :raises StewardError: one is out of its bounds
     """
     for name, most in (("wait_timeout", 86400), ("wait_sleep", 3600)):
-        if not 1 <= params[name] <= most:
+        if name in params and not 1 <= params[name] <= most:
             raise StewardError(f"{name} is {params[name]}; it must be 1 to {most} seconds")
 
 
@@ -151,6 +151,9 @@ def check_policy(params: t.Mapping[str, t.Any], has_memory: bool) -> None:
         )
     if most is not None and most < 1:
         raise StewardError(f"max_concurrent is {most}; give at least 1, or set suspend to hold every roll")
+    deadline = (params.get("rollback") or {}).get("progress_deadline_seconds")
+    if deadline is not None and not 30 <= deadline <= 86400:
+        raise StewardError(f"rollback.progress_deadline_seconds is {deadline}; give 30 to 86400 seconds")
     for platform in params.get("platforms") or ():
         if not _PLATFORM.fullmatch(platform):
             raise StewardError(f"platforms has {platform!r}; give os/arch or os/arch/variant, e.g. linux/arm64")

@@ -325,6 +325,9 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
         if _may_go_back(container):
             # what would go back is asked for only where the tag's digest alone does not answer it all
             entry["expect"].add("")
+        if container["follow"] and not container["running"]:
+            # a newer one is to be read, although another workload runs it
+            entry["expect"].add(container["follow"]["digest"])
         if not lives:
             entry["expect"].add(written)
             entry["compare"].add(written)

@@ -259,3 +259,15 @@ def conflicting(judged: Judged, holder: t.Callable[[Container], str | None]) -> 
             container = {**container, "stuck": []}
         found.append((container, verdict))
     return found
+
+
+def left_to_the_next_run(judged: Judged) -> Judged:
+    """Hold whatever would roll: what its tag names was looked up some time ago."""
+    message = "this run waits for its rolls; the next one looks again"
+
+    def held(verdict: Verdict) -> Verdict:
+        if not verdict.rolls:
+            return verdict
+        return dataclasses.replace(verdict, reason="rollout_in_progress", message=message)
+
+    return [(container, held(verdict)) for container, verdict in judged]

@@ -153,10 +153,13 @@ def _failed_ways_back(
 ) -> t.Iterator[dict[str, str]]:
     """What went back and does not come up, each once."""
     taken_back = {place(roll) for roll in done.rolled_back}
-    for container, verdict in done.judged:
-        key, image, progress = place(container), container["spec_image"], verdict.progress
-        if not progress or progress.reason != "RollbackFailed" or key in taken_back:
-            continue
+    failing = [
+        (place(container), container["spec_image"], verdict.progress)
+        for container, verdict in done.judged
+        if verdict.progress and verdict.progress.reason == "RollbackFailed" and place(container) not in taken_back
+    ]
+    # of more than the history holds those that fall out would be told in every pass
+    for key, image, progress in failing[:HISTORY]:
         told = last.get(key) or {}
         if (told.get("to"), told.get("outcome")) != (image, "failed"):
             names = {"workload": key[0], "container": key[1], "time": now, "message": cut(progress.message, 512)}

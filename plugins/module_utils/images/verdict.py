@@ -92,9 +92,7 @@ def decide(container: Container, published: Published | None, policy: Policy = P
         )
     if published["state"] != "found":
         return Verdict(UNKNOWN, published["reason"], published["msg"])
-    verdict = (
-        _compare(container, published) if container["running"] else _compare_written(container, published["digest"])
-    )
+    verdict = _compare(container, published) if container["running"] else _compare_written(container, published)
     return _hold(verdict, container, published, policy) if verdict.verdict == STALE else verdict
 
 
@@ -113,6 +111,8 @@ def _without_pods(container: Container, published: Published | None, policy: Pol
         return Verdict(
             CURRENT, "index_changed_only", f"{nothing}; {candidate} is another index of the images of {written}"
         )
+    if not _children_are_known(published) and published.get("pullable") is not False:
+        return _not_read(published)
     message = f"{nothing}, the next one would run {written}, and {container['reference']} names {candidate}"
     return _hold(Verdict(STALE, "digest_differs", message, candidate), container, published, policy)
 
@@ -222,11 +222,20 @@ def _children_are_known(published: Published) -> bool:
     return published.get("children") is not None or is_single
 
 
-def _compare_written(container: Container, candidate: str) -> Verdict:
+def _not_read(published: Published) -> Verdict:
+    """Nobody knows whether the nodes can run it."""
+    limited = published.get("ratelimit_remaining") is not None
+    message = f"{published['digest']} was not read, so that nobody knows whether the nodes can run it"
+    return Verdict(UNKNOWN, "rate_limited" if limited else "waiting", message)
+
+
+def _compare_written(container: Container, published: Published) -> Verdict:
     """No Pod has an image ID. Where the spec carries a digest that we wrote, a newer one may mend what cannot start."""
-    follow = container["follow"]
+    follow, candidate = container["follow"], published["digest"]
     if not follow or follow["digest"] == candidate:
         return _waiting(container)
+    if not _children_are_known(published) and published.get("pullable") is not False:
+        return _not_read(published)
     return Verdict(
         STALE, "digest_differs", f"no Pod could start {follow['digest']} yet, and the tag moved on", candidate
     )

@@ -114,9 +114,8 @@ def _rank(container: Container, image: str, failed: t.Container[str]) -> int | N
     digest = references.parse(image).digest
     pulls_always = container.get("pull_policy") == "Always"
     if not digest:
-        names = container.get("published")
-        # the tag brings the failed image again, where it is pulled anew
-        return None if pulls_always and (not names or names in failed) else _ON_NODES
+        # pulled anew the tag brings what it names by now: the failed image, or one that was never rolled
+        return None if pulls_always else _ON_NODES
     if digest in failed:
         return None
     if digest in container.get("there", ()):

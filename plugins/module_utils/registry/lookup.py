@@ -190,7 +190,7 @@ def plan(entry: Entry, secrets: t.Mapping[tuple[str, str], DockerConfig], settin
         entry.error = exc
         return
     except Exception as exc:
-        entry.error = unexpected(exc, entry.image)
+        entry.error = unexpected(exc, entry.image, None)
         return
     # put into words only where that is needed
     entry.hints = functools.partial(_hints, places[-1], reference, configs, entry.secrets)

@@ -128,6 +128,8 @@ def test_what_cannot_start_is_decided_as_soon(told):
         # the registry answers again, or grants more pulls, in a moment
         waits("ImagePullBackOff", "429 Too Many Requests"),
         waits("ErrImagePull", "dial tcp: i/o timeout"),
+        # a kubelet before 1.32 does not say why
+        waits("ImagePullBackOff", 'Back-off pulling image "quay.io/shop/web@sha256:1"'),
         # a Secret that is not there is not the image's fault
         waits("CreateContainerConfigError", 'secret "db" not found'),
     ],

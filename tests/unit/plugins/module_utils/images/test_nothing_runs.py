@@ -65,6 +65,13 @@ def test_what_the_next_pod_would_run_is_compared_where_none_runs(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("more", "reason"), [({"ratelimit_remaining": 2}, "rate_limited"), ({}, "waiting")])
+def test_what_was_not_read_is_not_rolled_where_nothing_runs(kind, more, reason):
+    (found,) = inspect(idle(kind))
+    assert judged(found, published(I2, children=None, unread=True, **more)) == ("unknown", reason)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_is_rolled_once_and_current_from_then_on(kind):
     made = idle(kind)
     cluster = FakeCluster(made, update(targets=[{"kind": kind, "name": "web"}]))

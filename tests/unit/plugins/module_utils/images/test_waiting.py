@@ -47,15 +47,15 @@ def rolled(*names):
     """A cluster where a pass has just rolled, and what that pass was handed."""
     cluster = passes.cluster_of(*names, maxConcurrent=5)
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample"}, cluster)
-    passes.run(cluster, passes.PUSHED)
+    rolls = passes.run(cluster, passes.PUSHED).rolled
     found = [{**published(I2, children=()), "image": IMAGE, "pull_secrets": []}]
     given = {"update": None, "update_resource": seen["update_resource"], "running": seen["containers"]}
-    more = {"published": found, "missing": [], "dry_run": False, "delete_flag": None, "rollback": None}
+    more = {"published": found, "missing": [], "dry_run": False, "delete_flag": None, "rollback": None, "rolled": rolls}
     return cluster, {**given, **more, "wait_timeout": 600, "wait_sleep": 5}
 
 
 def wait(cluster, params, time, **more):
-    return waiting.until_proven(cluster, NAMESPACE, {**params, **more}, time.clock)
+    return waiting.until_proven(cluster, NAMESPACE, {**params, **more}, params["rolled"], time.clock)
 
 
 def crashed(cluster, name):
@@ -103,6 +103,7 @@ def test_where_nothing_was_rolled_it_does_not_wait():
     seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample"}, cluster)
     _other, params = rolled("a")
     params = {**params, "running": seen["containers"], "update_resource": seen["update_resource"]}
+    params["rolled"] = []
     params["published"] = [{**published(I1, children=()), "image": IMAGE, "pull_secrets": []}]
     time = Time()
     assert wait(cluster, params, time).errors == []
@@ -116,3 +117,56 @@ def test_an_update_that_is_deleted_meanwhile_ends_in_its_rolls_all_the_same():
     done = wait(cluster, params, Time())
     assert done.errors == []
     assert len(done.settled) == 1
+
+
+def test_nothing_is_rolled_that_waits_its_turn_also_when_the_update_is_gone():
+    cluster = passes.cluster_of("a", "b", maxConcurrent=1)
+    seen = pod_image_id.run({"namespace": NAMESPACE, "update": "update-sample"}, cluster)
+    _other, params = rolled("a")
+    first = passes.run(cluster, passes.PUSHED)
+    params = {**params, "running": seen["containers"], "update_resource": seen["update_resource"]}
+    params["rolled"] = first.rolled
+    (roll,) = first.rolled
+    waits = {"a": "b", "b": "a"}[roll["workload"]["name"]]
+    before = passes.image(cluster, waits)
+    passes.settle(cluster, roll["workload"]["name"])
+    del cluster.objects["Update", NAMESPACE, "update-sample"]
+    done = wait(cluster, params, Time())
+    assert done.errors == []
+    assert done.rolled == []
+    assert passes.image(cluster, waits) == before
+
+
+def test_an_image_that_somebody_else_rolled_meanwhile_stays_and_is_told():
+    cluster, params = rolled("a")
+
+    def other(deployment):
+        deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "quay.io/shop/web:other"
+        deployment["metadata"]["annotations"].clear()
+
+    cluster.edit("Deployment", "a", other)
+    time = Time()
+    done = wait(cluster, params, time)
+    assert passes.image(cluster, "a") == "quay.io/shop/web:other"
+    assert "gave way to quay.io/shop/web:other" in done.errors[0]
+    assert time.pauses == []
+
+
+def test_one_that_another_pass_took_back_fails_the_run():
+    cluster, params = rolled("a")
+    crashed(cluster, "a")
+    for minute in range(1, 25):
+        if passes.image(cluster, "a").endswith(I1):
+            break
+        passes.run(
+            cluster, passes.PUSHED, now=(BEGAN + datetime.timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        )
+    assert passes.image(cluster, "a").endswith(I1)
+    done = wait(cluster, params, Time())
+    assert done.errors == [f"Deployment/a app: {passes.at(I2)} failed and was taken back"]
+
+
+def test_a_workload_that_is_gone_is_told():
+    cluster, params = rolled("a")
+    del cluster.objects["Deployment", NAMESPACE, "a"]
+    assert "it is gone" in wait(cluster, params, Time()).errors[0]
