@@ -92,7 +92,7 @@ compat: $(STAMP) ## run the unit tests with the oldest and the newest Ansible th
 	$(ISOLATED) $(BIN)/python hack/compat.py
 
 integration: $(STAMP) ## run the integration tests on the testbed, side by side, each Molecule scenario as one of them; WORKERS=4
-	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(ISOLATED) $(BIN)/pytest tests/integration -m "not long" --numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 # whoever waits for one of them waits for a single builder; tests that need none of them go first
 programs: $(STAMP) ## build what integration tests need besides the testbed, where it is missing

@@ -25,8 +25,7 @@ def scenarios():
 
 
 def marks(name):
-    # any worker may take any of them
-    found = [pytest.mark.xdist_group(f"molecule {name}")]
+    found = []
     if name == "operator":
         missing = not shutil.which(os.environ.get("ANSIBLE_OPERATOR") or "ansible-operator")
         reason = "molecule operator: ansible-operator is neither on PATH nor named by ANSIBLE_OPERATOR"

@@ -27,12 +27,12 @@ CRDS = {
 #: where a rule beside the schema wants more than one field
 WHOLE = {
     "access[]": {"role": "view", "users": ["somebody"]},
-    "access[].users": {"role": "view"},
     "targets[]": {"kind": "Start", "name": "sample"},
-    "targets[].selector": {"kind": "Start"},
 }
+#: and what has to stand beside a field
+BESIDE = {"access[].users": {"role": "view"}, "targets[].selector": {"kind": "Start"}}
 #: one of them fits every pattern of the schemas
-PLAIN = ("a", "1", "linux/amd64", "latest", "")
+PLAIN = ("a", "1", "linux/amd64", "latest", "10.0.0.0/8", "")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def places(schema: Object, text: str, path: str = "") -> t.Iterator[tuple[str, t
         for key, inner in schema.get("properties", {}).items():
             for where, value in places(inner, text, f"{path}.{key}".lstrip(".")):
                 more = WHOLE.get(path) if not isinstance(value, dict) else None
-                yield where, {**around, **(more or {}), **WHOLE.get(f"{path}.{key}", {}), key: value}
+                yield where, {**around, **(more or {}), **BESIDE.get(f"{path}.{key}", {}), key: value}
 
 
 def accepted(shop: Shop, kind: str, text: str) -> dict[str, Object]:

@@ -98,13 +98,14 @@ def test_a_pass_without_one_of_the_rights_is_refused(steward, job, missing):
     assert refusal_of(missing) in " ".join(refused)
 
 
-def test_without_nodes_an_index_that_may_not_be_for_them_is_held_and_it_is_said_why(steward, shop):
+def test_without_nodes_what_runs_tells_and_where_nothing_runs_it_is_held_and_said_why(steward, shop):
     found = steward("without-nodes", JOBS["update"][0])
     assert found.update("all") == []
     verdicts = found.verdicts()
-    assert {verdicts[name][0] for name in ("app", "db", "agent", "report", "web-sample")} == {"not_pullable"}
-    assert "ClusterRole kubesteward-nodes" in verdicts["app"][1]
-    assert found.done.rolled == []
+    assert {verdicts[name][0] for name in ("app", "db", "agent", "report", "web-sample")} == {"digest_differs"}
+    assert verdicts["stuck"][0] == "not_pullable"
+    assert "ClusterRole kubesteward-nodes" in verdicts["stuck"][1]
+    assert "stuck" not in {roll["workload"]["name"] for roll in found.done.rolled}
 
 
 # the last ones, since these passes really write
@@ -126,7 +127,7 @@ def test_the_rights_are_enough_for_updates_and_none_is_too_much(recorded, shop):
     for kind, name in FOLLOWED.items():
         assert index in json.dumps(shop.get(kind.lower(), name)["spec"]), kind
     assert {"ImageRolled", "StuckPodDeleted"} <= shop.events()
-    assert shop.get("update", "all")["status"]["counts"]["stale"] == 5
+    assert shop.get("update", "all")["status"]["counts"]["stale"] == 6
     assert not before & {pod["metadata"]["uid"] for pod in pods_of(shop, "stuck")}
     assert [item["metadata"]["name"] for item in shop.list("updates")] == ["all"]
     # the way of the command line: the first of them, by a list; and everything put back
