@@ -4,14 +4,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the unit tests and the tests of direct execution with the oldest and the newest Ansible that are supported.
 
-Both run at the same time, each with a Python of its own, so that these tests run once with every Python beside that of
-`make unit`. Property tests get few examples here: many are for `make unit`, since what they look for is not in Ansible.
+Each has a Python of its own, so that these tests run once with every Python beside that of `make unit`. Property
+tests get few examples here: many are for `make unit`, since what they look for is not in Ansible.
 Each combination needs its Python, on PATH or under pyenv; one that is not there is named and not run.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import hashlib
 import os
 import shutil
@@ -19,8 +18,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-Done = subprocess.CompletedProcess[str]
 
 ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".cache" / "compat"
@@ -84,47 +81,27 @@ def prepare(combination: Combination, python: Path) -> Path:
     return venv
 
 
-def run(combination: Combination, python: Path) -> tuple[bool, str]:
-    """Whether every test passed, and what was said."""
+def run(combination: Combination, python: Path) -> bool:
+    """True where every test passed."""
     try:
         venv = prepare(combination, python)
-        version = _output([venv / "bin/ansible", "--version"], 60).stdout.partition("\n")[0]
+        version = subprocess.run(
+            [venv / "bin/ansible", "--version"], capture_output=True, text=True, timeout=60, check=False
+        ).stdout.partition("\n")[0]
+        print(f"-- {combination.name}: Python {combination.python}, {version}", flush=True)
         environment = {**os.environ, "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
-        # the caches of both would be one
         options = ("-q", "-m", "not long", "--hypothesis-profile=few", "-p", "no:cacheprovider")
-        done = _output([venv / "bin/python", "-m", "pytest", *options, *TESTS], TEST_SECONDS, environment)
+        command = [str(venv / "bin/python"), "-m", "pytest", *options, *TESTS]
+        return subprocess.run(command, cwd=ROOT, env=environment, timeout=TEST_SECONDS, check=False).returncode == 0
     except subprocess.TimeoutExpired as exc:
-        return False, f"-- {combination.name}: given up after {exc.timeout:.0f} s: {exc.cmd}"
-    head = f"-- {combination.name}: Python {combination.python}, {version}"
-    return done.returncode == 0, f"{head}\n{done.stdout}"
-
-
-def _output(command: list[Path | str], seconds: float, environ: dict[str, str] | None = None) -> Done:
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+        print(f"-- {combination.name}: given up after {exc.timeout:.0f} s: {exc.cmd}", flush=True)
+        return False
 
 
 def main() -> int:
     found = {combination: find_python(combination.python) for combination in COMBINATIONS}
-    failed = []
     # one after the other: tests of time-outs and deadlines do not bear a machine that two of them fill
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = {
-            pool.submit(run, combination, python): combination for combination, python in found.items() if python
-        }
-        for future in concurrent.futures.as_completed(running):
-            passed, text = future.result()
-            print(text, flush=True)
-            if not passed:
-                failed.append(running[future])
+    failed = [combination for combination, python in found.items() if python and not run(combination, python)]
     for combination in (combination for combination, python in found.items() if python is None):
         reason = f"there is no Python {combination.python} on PATH or under pyenv"
         print(f"SKIPPED [1] hack/compat.py: {combination.name}: {reason}")

@@ -39,7 +39,7 @@ def until_proven(
     wanted = {place(roll): roll["to"] for roll in rolled}
     update = params["update_resource"]
     again = {**params, "only_watch": True, "spec": (update or {}).get("spec") or {}, "delete_flag": False}
-    whole, problem, left = execution.Pass(), "", 1.0
+    whole = execution.Pass()
     while True:
         try:
             cluster.begin()
