@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.kubesteward.core.plugins.module_utils.images import report
 from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict import Verdict
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
     I1,
     I2,
@@ -22,7 +25,12 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images
     cluster_of,
     run,
 )
-from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.test_status import HELD, judged
+from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.test_status import (
+    HELD,
+    STALE,
+    UNKNOWN,
+    judged,
+)
 
 
 def test_what_was_rolled_is_reported():
@@ -125,3 +133,65 @@ def test_errors_are_one_message():
     assert report.aggregated(["a"]) == "a"
     assert report.aggregated(["a", "b"]).endswith("a; b")
     assert REPOSITORY not in report.aggregated(["a", "b"])
+
+
+QUARANTINED = Verdict("stale", "quarantined", "failed before", I2)
+CURRENT = Verdict("current", "digest_matches", "", None)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "found"),
+    [
+        ([], []),
+        (["unknown"], ["Deployment/gone: there is none", "Deployment/w0 app: unknown (not_found): no such tag"]),
+        (
+            ["held"],
+            [
+                "Deployment/w1 app: stale (suspended): suspended",
+                "Deployment/w3 app: stale (quarantined): failed before",
+            ],
+        ),
+        (
+            ["stale"],
+            [
+                "Deployment/w1 app: stale (suspended): suspended",
+                "Deployment/w2 app: stale (digest_differs): differs",
+                "Deployment/w3 app: stale (quarantined): failed before",
+            ],
+        ),
+        (
+            ["rolled_back"],
+            [
+                "Deployment/w3 app: stale (quarantined): failed before",
+                "Deployment/w4 app: current (digest_matches)",
+            ],
+        ),
+    ],
+)
+def test_a_run_fails_for_what_its_caller_named_and_for_nothing_else(fail_on, found):
+    pairs = judged(UNKNOWN, HELD, STALE, QUARANTINED, CURRENT)
+    moves = [{"workload": c["workload"], "container": c["container"], "from": IMAGE, "to": at(I2)} for c, _ in pairs]
+    done = Pass(judged=pairs, rolled=[moves[2]], rolled_back=[moves[4]])
+    assert report.failures(done, ["Deployment/gone"], fail_on) == found
+
+
+def test_a_trial_that_ended_and_a_pod_that_was_deleted_are_told_and_in_the_diff():
+    (container, _verdict), *_rest = judged(STALE)
+    move = {"workload": container["workload"], "container": "app", "from": IMAGE, "to": at(I2)}
+    done = Pass(settled=[move], freed=[{"workload": container["workload"], "pod": "w0-1"}])
+    assert report.notes(done, set()) == [
+        "Deployment/w0 app: its roll has run well, which was written down (settled)",
+        "Deployment/w0: its broken Pod w0-1 was deleted",
+    ]
+    assert "would be deleted" in report.notes(done, set(), is_check=True)[1]
+    settled, freed = report.diff(done)
+    assert (settled["before_header"], settled["before"], settled["after"]) == (
+        "Deployment/w0 container app",
+        "trial: true\n",
+        "",
+    )
+    assert (freed["before_header"], freed["before"], freed["after"]) == (
+        "Pod/w0-1",
+        "state: present\n",
+        "state: absent\n",
+    )

@@ -231,3 +231,26 @@ def test_a_paused_deployment_is_held():
     found = inspect(owner, one, *between)[0]
     assert judged(found, pushed()) == ("stale", "suspended")
     assert judged(found, published(I1)) == ("current", "digest_equal")
+
+
+def test_a_short_name_whose_pods_run_an_image_of_another_place_is_never_rolled():
+    found = running(f"quay.io/other/web@{I1}", image="web:1")
+    entry = published(I2, image="web:1", children=(Q1, Q2))
+    result = verdict.decide(found, entry)
+    assert (result.verdict, result.reason, result.rolls) == ("unknown", "unsupported_image_id", False)
+    assert "write the registry's host into the reference" in result.message
+
+
+@pytest.mark.parametrize("image_id", [f"docker.io/library/web@{I1}", f"web@{I1}"])
+def test_a_short_name_whose_pods_run_that_image_is_compared(image_id):
+    found = running(image_id, image="web:1")
+    assert judged(found, published(I2, image="web:1", children=(Q1, Q2))) == ("stale", "digest_differs")
+
+
+@pytest.mark.parametrize(("more", "reason"), [({}, "waiting"), ({"ratelimit_remaining": 0}, "rate_limited")])
+def test_where_no_pod_could_start_our_digest_one_that_was_not_read_is_not_rolled(more, reason):
+    owner = workload(containers=[container(image=at(I1))], annotations=annotation(app=followed(I1)))
+    the_pod, others = pod_of(owner, [state("", waiting="ImagePullBackOff")])
+    (found,) = inspect(owner, the_pod, *others)
+    assert judged(found, published(I2, children=None, **more)) == ("unknown", reason)
+    assert judged(found, published(I2, children=(Q1, Q2))) == ("stale", "digest_differs")

@@ -10,6 +10,7 @@ import datetime
 import pytest
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images import waiting
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 from ansible_collections.kubesteward.core.plugins.modules import pod_image_id
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images import passes
 from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.images.builders import (
@@ -170,3 +171,44 @@ def test_a_workload_that_is_gone_is_told():
     cluster, params = rolled("a")
     del cluster.objects["Deployment", NAMESPACE, "a"]
     assert "it is gone" in wait(cluster, params, Time()).errors[0]
+
+
+def busy(cluster, times):
+    """The API server refuses the next looks at the namespace."""
+    answers = iter([ApiError("try later", 503)] * times)
+    begin = cluster.begin
+
+    def refuse():
+        error = next(answers, None)
+        if error:
+            raise error
+        begin()
+
+    cluster.begin = refuse
+
+
+def test_an_api_server_that_fails_once_is_looked_at_again():
+    cluster, params = rolled("a")
+    passes.settle(cluster, "a")
+    busy(cluster, 1)
+    done = wait(cluster, params, Time())
+    assert done.errors == []
+    assert len(done.settled) == 1
+
+
+def test_an_api_server_that_fails_to_the_end_is_told_with_the_rolls_that_nobody_saw_proven():
+    cluster, params = rolled("a")
+    busy(cluster, 100)
+    done = wait(cluster, params, Time(), wait_timeout=20)
+    assert done.errors == ["try later", "Deployment/a app: it is gone, or nobody could look at it"]
+
+
+@pytest.mark.parametrize("by", ["option", "spec"])
+def test_an_update_with_a_delete_flag_ends_once_its_rolls_are_proven(by):
+    cluster, params = rolled("a")
+    passes.settle(cluster, "a")
+    if by == "spec":
+        cluster.edit("Update", "update-sample", lambda found: found["spec"].update(delete_flag=True))
+    done = wait(cluster, params, Time(), delete_flag=True if by == "option" else None)
+    assert done.errors == []
+    assert ("Update", NAMESPACE, "update-sample") not in cluster.objects

@@ -140,3 +140,24 @@ def test_a_diff_names_each_object_and_what_is_linked():
     found = report.result(told.results, {}, with_diff=True)["diff"]
     assert [item["before_header"] for item in found] == ["team-a ServiceAccount/default"]
     assert found[0]["after"] == "imagePullSecrets: regcred\n"
+
+
+def test_what_we_set_and_no_longer_want_differs_and_what_the_server_keeps_does_not():
+    ours = {
+        "f:metadata": {"f:labels": {"f:team": {}, "f:old": {}}, "f:finalizers": {}},
+        "f:spec": {"f:hard": {"f:pods": {}, "f:secrets": {}}},
+        "f:status": {"f:phase": {}},
+        "f:kind": {},
+    }
+    live = {
+        "kind": "ResourceQuota",
+        "metadata": {
+            "labels": {"team": "a", "old": "x"},
+            "finalizers": ["kept"],
+            "managedFields": [entry(differences.FIELD_MANAGER, ours)],
+        },
+        "spec": {"hard": {"pods": "1", "secrets": "2"}},
+        "status": {"phase": "Active"},
+    }
+    wanted = {"kind": "ResourceQuota", "metadata": {"labels": {"team": "a"}}, "spec": {"hard": {"pods": "1"}}}
+    assert differences.differences(wanted, live) == [("metadata", "labels", "old"), ("spec", "hard", "secrets")]
