@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".cache" / "compat"
 TOOLS = (
     "pytest",
+    "pytest-xdist",
     "hypothesis",
     "trustme",
     "cryptography",
@@ -90,7 +91,8 @@ def run(combination: Combination, python: Path) -> bool:
         ).stdout.partition("\n")[0]
         print(f"-- {combination.name}: Python {combination.python}, {version}", flush=True)
         environment = {**os.environ, "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
-        options = ("-q", "-m", "not long", "--hypothesis-profile=few", "-p", "no:cacheprovider")
+        # many of them wait for a time-out
+        options = ("-q", "-m", "not long", "--numprocesses=2", "--hypothesis-profile=few", "-p", "no:cacheprovider")
         command = [str(venv / "bin/python"), "-m", "pytest", *options, *TESTS]
         return subprocess.run(command, cwd=ROOT, env=environment, timeout=TEST_SECONDS, check=False).returncode == 0
     except subprocess.TimeoutExpired as exc:

@@ -143,7 +143,7 @@ class Accounts:
         while time.monotonic() < deadline:
             if self.kubectl("--kubeconfig", str(path), "auth", "can-i", *asked, check=False).returncode == 0:
                 return
-            time.sleep(0.1)
+            time.sleep(0.5)
         raise AssertionError(f"the API server does not know of {right} after {KNOWN_SECONDS} s")
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ OLD_ENOUGH = DEADLINE + 5
 #: a Pod that waits for a node is given a minute
 BLOCKED_SECONDS = 90
 SECONDS = 90
-PASS_PAUSE = 2
+PASS_PAUSE = 5
 
 KINDS = {
     "crowded": "deployment",
@@ -61,9 +61,13 @@ class Blocked:
     workloads: dict[str, Object] = field(default_factory=dict)
     freed: dict[str, Object] = field(default_factory=dict)
 
-    def condition(self, name: str) -> Object:
-        found = self.updates[name]["status"]["conditions"]
+    @staticmethod
+    def blocked(update: Object) -> Object:
+        found = update["status"]["conditions"]
         return next(condition for condition in found if condition["type"] == "RolloutBlocked")
+
+    def condition(self, name: str) -> Object:
+        return self.blocked(self.updates[name])
 
     def image(self, name: str) -> str:
         return images_in(self.workloads[name])[name]
@@ -126,7 +130,8 @@ class Blocked:
         def are_current() -> bool:
             self.shop.run("update")
             self.freed = {name: self.shop.get("update", name) for name in KINDS}
-            return all(verdict_of(update).startswith("current/") for update in self.freed.values())
+            are_free = all(self.blocked(update)["status"] == "False" for update in self.freed.values())
+            return are_free and all(verdict_of(update).startswith("current/") for update in self.freed.values())
 
         until(are_current, SECONDS, PASS_PAUSE)
 

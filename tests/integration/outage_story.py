@@ -31,7 +31,7 @@ CRASH_SECONDS = 45
 DEADLINE = 30
 #: what the machine may be late
 LATE = 60
-PASS_PAUSE = 2
+PASS_PAUSE = 5
 WORDS = "no database at db:5432"
 
 #: name -> kind; the registry loses the first image of `kept`, which its node keeps, and of `lost`, which is pulled anew
@@ -42,7 +42,10 @@ UPDATES = {"unready": "short"}
 
 @dataclass
 class Outage:
-    """What was there after the roll, while the images crashed, when they were taken back, and in the end."""
+    """What was there after the roll, while the images crashed, when they were taken back, and in the end.
+
+    :ivar during: the Update of each, as it was last seen before that
+    """
 
     shop: Shop
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -127,7 +130,7 @@ class Outage:
                 update = self.update_of(name)
                 if self.image(name).endswith(self.digests["second"][name]):
                     if self.entry(update, name)["reason"] == "on_trial":
-                        self.during.setdefault(name, update)
+                        self.during[name] = update
                 else:
                     self.taken_back.setdefault(name, passed)
             self.told["lost"] = self.update_of("lost")

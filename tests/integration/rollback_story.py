@@ -42,7 +42,7 @@ AGAIN_SECONDS = 10
 TRIAL_SECONDS = 5
 #: until a container that is started once more has crashed again, and that is known
 RESTART_SECONDS = 20
-PASS_PAUSE = 2
+PASS_PAUSE = 5
 
 KINDS = {
     "web": "start",

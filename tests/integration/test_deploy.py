@@ -100,7 +100,7 @@ def until(seen: t.Callable[[], t.Any]) -> t.Any:
     deadline = time.monotonic() + SECONDS
     while not (found := seen()):
         assert time.monotonic() < deadline, "it was not seen in time"
-        time.sleep(0.2)
+        time.sleep(0.5)
     return found
 
 

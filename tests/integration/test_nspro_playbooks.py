@@ -64,7 +64,7 @@ class Team(Shop):
         deadline = time.monotonic() + WAIT_SECONDS
         while not seen():
             assert time.monotonic() < deadline, "it was not seen in time"
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     def gone(self) -> bool:
         return not self.kubectl("get", "namespace", self.name, "--ignore-not-found").stdout
