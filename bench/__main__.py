@@ -13,7 +13,7 @@ import signal
 import sys
 import typing as t
 
-from bench import catalog, cluster, many, ns_create, ns_unchanged, operator, passes, registry, results, workloads
+from bench import catalog, cluster, many, ns_create, ns_unchanged, operator, passes, registry, results, sweep, workloads
 from bench.errors import BenchError
 from bench.play import OUT, ROOT
 from bench.rounds import alternate
@@ -25,7 +25,7 @@ from testbed.console import fail, say, step, table
 REPEATS = 11
 #: by group, what takes measures: `NAMES`, and `prepared`, which gives what is run by name
 GROUPS: t.Mapping[str, tuple[t.Any, ...]] = {
-    "pass": (passes, workloads, ns_unchanged),
+    "pass": (passes, workloads, sweep, ns_unchanged),
     "images": (many,),
     "registry": (registry,),
     "creation": (ns_create,),

@@ -13,6 +13,7 @@ import json
 import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils import starts
+from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
 from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError, Cluster
 from ansible_collections.kubesteward.core.plugins.module_utils.telling import apply_status
@@ -30,10 +31,42 @@ class Done:
     warnings: list[str] = dataclasses.field(default_factory=list)
     errors: list[str] = dataclasses.field(default_factory=list)
 
+    def add(self, other: Done) -> None:
+        """What was done in another namespace."""
+        self.changed = self.changed or other.changed
+        for field in ("starts", "diff", "warnings", "errors"):
+            getattr(self, field).extend(getattr(other, field))
+
 
 def run(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Done:
     """Apply what `params`, the options of start_apply, ask for; one that fails never stops the others."""
-    namespace, spec = snapshot.named_namespace(params), params["spec"]
+    done = Done()
+    for namespace, starts_in in _by_namespace(cluster, params).items():
+        cluster.begin()
+        try:
+            found = _in_namespace(cluster, {**params, "namespace": namespace, "starts": starts_in}, check_mode, now)
+        except StewardError as exc:
+            if params.get("namespaces") is None:
+                raise
+            found = Done(errors=[f"{namespace}: {exc}"])
+        if params.get("namespaces") is not None:
+            found.starts = [{"namespace": namespace, **entry} for entry in found.starts]
+        done.add(found)
+    return done
+
+
+def _by_namespace(cluster: Cluster, params: t.Mapping[str, t.Any]) -> dict[str, list[Object] | None]:
+    """Which Starts of which namespaces, None for all of it."""
+    asked: list[Object] | None = params["starts"]
+    if not asked:
+        return dict.fromkeys(snapshot.namespaces(params, cluster, "Start"), asked)
+    names = [entry.get("namespace") or snapshot.named_namespace(params) for entry in asked]
+    given = list(zip(names, asked, strict=True))
+    return {name: [entry for where, entry in given if where == name] for name in dict.fromkeys(names)}
+
+
+def _in_namespace(cluster: Cluster, params: t.Mapping[str, t.Any], check_mode: bool, now: str) -> Done:
+    namespace, spec = params["namespace"], params["spec"]
     done = Done()
     if spec:
         wanted = [_without_resource(spec)]

@@ -18,9 +18,8 @@ description:
   - Writes the status of the Update and Events, only where there is something new to say.
 options:
   namespace:
-    description: Namespace of the workloads and of the Update.
+    description: Namespace of the workloads and of the Update; O(updates) have theirs.
     type: str
-    required: true
   state:
     description:
       - With V(present), stale containers are rolled.
@@ -50,9 +49,18 @@ options:
     description: The Update as M(kubesteward.core.pod_image_id) returned it in this pass, which saves reading it again.
     type: raw
   running:
-    description: The RV(kubesteward.core.pod_image_id#module:containers) of a pass, a list or the text for one.
+    description:
+      - The RV(kubesteward.core.pod_image_id#module:containers) of a pass, a list or the text for one. This or
+        O(updates) is needed.
     type: raw
-    required: true
+  updates:
+    description:
+      - The RV(kubesteward.core.pod_image_id#module:updates) of a pass, a list or the text for one, in place of
+        O(running), O(missing) and O(update_resource).
+      - Each Update is evaluated and written by itself, with the options given here, and has an entry in RV(results).
+        What is wrong with one stops no other.
+    type: raw
+    version_added: 1.1.0
   published:
     description: The RV(kubesteward.core.registry_digest#module:images) of a pass, a list or the text for one.
     type: raw
@@ -142,6 +150,7 @@ options:
   rolled:
     description:
       - The RV(rolled) of an earlier call, for whose rolls O(wait) waits; this call rolls nothing then.
+      - With O(updates) the RV(results) of that call.
       - A roll of a Start has to be applied before, as M(kubesteward.core.start_apply) does it.
     type: list
     elements: dict
@@ -204,7 +213,7 @@ EXAMPLES = r"""
 RETURN = r"""
 verdicts:
   description: One entry per container, in the order of O(running).
-  returned: success
+  returned: without O(updates)
   type: list
   elements: dict
   sample:
@@ -216,9 +225,17 @@ verdicts:
       message: quay.io/shop/web:1 now names sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
       running: [sha256:e258d248fda94c63753607f7c4494ee0fcbe92f1a76bfdac795c9d84101eb317]
       published: sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a
+results:
+  description:
+    - With O(updates), an entry for each of them, C(namespace), C(name), RV(counts), RV(verdicts), RV(rolled),
+      RV(rolled_back), RV(held), C(pending), and RV(errors), with RV(failures) among them.
+    - What is beside it is of all of them then, where it has a C(namespace).
+  returned: with O(updates)
+  type: list
+  elements: dict
 counts:
   description: Containers by verdict.
-  returned: success
+  returned: without O(updates)
   type: dict
   sample: {current: 3, stale: 1, unknown: 0}
 rolled:
@@ -331,6 +348,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images import (
     inputs,
     release,
     report,
+    results,
+    several,
     snapshot,
     trial,
     waiting,
@@ -341,13 +360,14 @@ from ansible_collections.kubesteward.core.plugins.module_utils.kube import Clust
 def argument_spec() -> dict[str, t.Any]:
     return {
         **copy.deepcopy(AUTH_ARG_SPEC),
-        "namespace": {"required": True},
+        "namespace": {},
         "state": {"choices": ["present", "released"], "default": "present"},
         "release": {"choices": ["tags", "digests"], "default": "tags"},
         "force": {"type": "bool", "default": False},
         "update": {},
         "update_resource": {"type": "raw"},
-        "running": {"type": "raw", "required": True},
+        "running": {"type": "raw"},
+        "updates": {"type": "raw"},
         "published": {"type": "raw", "default": []},
         "missing": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
@@ -388,7 +408,7 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
             done.starts = []
         return done
     inputs.check_wait(params)
-    waits = params.get("wait") and not (check_mode or params["dry_run"])
+    waits = _waits(params, check_mode)
     if waits and params.get("rolled") is not None:
         return waiting.until_proven(cluster, namespace, params, params["rolled"], _clock())
     done = execution.reconcile(cluster, namespace, params, check_mode, now)
@@ -396,6 +416,25 @@ def run(params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: 
         return done
     waited = waiting.until_proven(cluster, namespace, params, done.rolled, _clock())
     return dataclasses.replace(waited, rolled=done.rolled, errors=[*done.errors, *waited.errors], starts=done.starts)
+
+
+def run_each(
+    params: t.Mapping[str, t.Any], cluster: Cluster, check_mode: bool, now: str
+) -> tuple[several.Done, list[dict[str, t.Any]]]:
+    """The same for each of `updates`; and the results that an earlier call had of them."""
+    before = params["rolled"] or []
+    if _waits(params, check_mode) and params["rolled"] is not None:
+        inputs.check_wait(params)
+        return several.until_proven(params, cluster, before, _clock()), before
+
+    def one(own: t.Mapping[str, t.Any]) -> execution.Pass:
+        return run({**own, "rolled": None}, cluster, check_mode, now)
+
+    return several.run(params, cluster, one), []
+
+
+def _waits(params: t.Mapping[str, t.Any], check_mode: bool) -> bool:
+    return bool(params.get("wait")) and not (check_mode or params["dry_run"])
 
 
 def _clock() -> waiting.Clock:
@@ -407,30 +446,46 @@ def unpacked(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
     :raises StewardError: something is neither the text nor what it stands for
     """
+    lists = [option for option in ("running", "published", "updates") if option in params]
     return {
         **params,
-        **{option: handover.dicts(params[option], option) for option in ("running", "published")},
+        **{option: handover.dicts(params[option], option) for option in lists},
         "update_resource": handover.mapping(params["update_resource"], "update_resource"),
     }
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        supports_check_mode=True,
+        required_one_of=[("running", "updates")],
+        mutually_exclusive=[("updates", option) for option in ("running", "update", "update_resource", "namespace")],
+    )
     start.hide_secrets_alone(module)
+    cluster = LazyCluster(lambda: Cluster.connect(module))
     try:
         given = unpacked(module.params)
-        done = run(given, LazyCluster(lambda: Cluster.connect(module)), module.check_mode, conditions.now())
+        if module.params["updates"] is None:
+            done = run(given, cluster, module.check_mode, conditions.now())
+            warnings, result = done.warnings, _result(module, done, not given["running"])
+        else:
+            each, before = run_each(given, cluster, module.check_mode, conditions.now())
+            warnings = [warning for _entry, own in each for warning in own.warnings]
+            result = results.result(each, module._diff, module.check_mode, module.params["fail_on"], before)
     except StewardError as exc:
         module.fail_json(**exc.as_result())
-    for warning in done.warnings:
+    for warning in dict.fromkeys(warnings):
         module.warn(warning)
-    result = report.result(done, with_diff=module._diff, nothing_ran=not given["running"], is_check=module.check_mode)
-    result["failures"] = report.failures(done, module.params["missing"], module.params["fail_on"])
-    if module.params["fail_on_errors"] and done.errors:
-        module.fail_json(msg=report.aggregated(done.errors), **result)
-    if module.params["fail_on_errors"] and result["failures"]:
+    if module.params["fail_on_errors"] and result["errors"]:
+        module.fail_json(msg=report.aggregated(result["errors"]), **result)
+    if module.params["fail_on_errors"] and result.get("failures"):
         module.fail_json(msg="; ".join(result["failures"]), **result)
     module.exit_json(**result)
+
+
+def _result(module: AnsibleModule, done: execution.Pass, nothing_ran: bool) -> dict[str, t.Any]:
+    found = report.result(done, with_diff=module._diff, nothing_ran=nothing_ran, is_check=module.check_mode)
+    return {**found, "failures": report.failures(done, module.params["missing"], module.params["fail_on"])}
 
 
 if __name__ == "__main__":

@@ -17,9 +17,22 @@ description:
   - It only reads. Its name is that of the article it comes from, hence no C(_info).
 options:
   namespace:
-    description: Namespace to look at.
+    description: Namespace to look at. This or O(namespaces) is needed.
     type: str
-    required: true
+  namespaces:
+    description:
+      - Namespaces whose Updates are looked at, a list of names, or V(all) for every namespace that has an Update.
+      - It means O(each).
+    type: raw
+    version_added: 1.1.0
+  each:
+    description:
+      - Look at every Update of the namespace, or the one that O(update) names, and answer for each by itself in
+        RV(updates). One that cannot be looked at stops no other.
+      - What several need is read and looked up once. Without an Update what the other options name is looked at.
+    type: bool
+    default: false
+    version_added: 1.1.0
   name:
     description: Name of one Pod.
     type: str
@@ -83,8 +96,9 @@ options:
     elements: str
   as_text:
     description:
-      - Return RV(containers), RV(lookups) and RV(update_resource) as one text each, which the other modules take, too.
-        For hundreds of workloads, what Ansible does with every value of a list is most of what a task costs.
+      - Return RV(containers), RV(lookups), RV(update_resource) and RV(updates) as one text each, which the other
+        modules take, too. For hundreds of workloads, what Ansible does with every value of a list is most of what a
+        task costs.
     type: bool
     default: false
 notes:
@@ -301,6 +315,14 @@ others:
   type: list
   elements: str
   sample: []
+updates:
+  description:
+    - With O(each), an entry for each Update with its C(namespace) and C(name), and RV(update_resource),
+      RV(containers), RV(missing) and RV(quarantined), which are not returned beside it then.
+    - C(error) says why it could not be looked at, else it is empty.
+  returned: with O(each) or O(namespaces)
+  type: list
+  elements: dict
 elapsed:
   description: Seconds that it took.
   returned: success
@@ -333,13 +355,11 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ansible_collections.kubesteward.core.plugins.module_utils import handover
 from ansible_collections.kubesteward.core.plugins.module_utils.errors import StewardError
-from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, snapshot
+from ansible_collections.kubesteward.core.plugins.module_utils.images import inventory, look, snapshot
 from ansible_collections.kubesteward.core.plugins.module_utils.images.slim import SlimReader
-from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, Cluster
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 
 Object = dict[str, t.Any]
-
-_WAYS = ("name", "label_selectors", "workloads", "starts")
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -352,7 +372,9 @@ def argument_spec() -> dict[str, t.Any]:
     names = {"type": "list", "elements": "str"}
     return {
         **copy.deepcopy(AUTH_ARG_SPEC),
-        "namespace": {"required": True},
+        "namespace": {},
+        "namespaces": {"type": "raw"},
+        "each": {"type": "bool", "default": False},
         "name": {},
         "label_selectors": {"type": "list", "elements": "str"},
         "workloads": {"type": "list", "elements": "dict", "options": workload},
@@ -367,79 +389,69 @@ def argument_spec() -> dict[str, t.Any]:
 
 
 def run(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> dict[str, t.Any]:
-    """The module's result; `reader` is a `kube.Cluster` or anything with its `get` and `find`."""
+    """The module's flat result; `reader` is a `kube.Cluster` or anything with its `get` and `find`."""
     snapshot.named_namespace(params)
     update, others = _update(params, reader)
     try:
-        return {**_look(params, reader, update), "others": others}
+        found = look.one(params, reader, update)
     except StewardError as exc:
         # whoever runs one after the other goes on with them
         exc.context.update(others=others, update_name=update["metadata"]["name"] if update else "")
         raise
-
-
-def _look(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object | None) -> dict[str, t.Any]:
-    namespace = params["namespace"]
-    given = [way for way in _WAYS if params.get(way)]
-    if len(given) > 1:
-        raise StewardError(f"{' and '.join(given)} exclude each other; give one of them")
-    seen = snapshot.Snapshot() if params.get("update") and not update else _read(params, reader, update)
-    if not (seen.workloads or seen.starts or update or params.get("update")):
-        snapshot.require_namespace(reader, namespace)
-    spec = (update or {}).get("spec") or {}
-    found = inventory.containers(seen, _policy(params, spec), namespace)
-    platforms = params.get("platforms") or spec.get("platforms") or ()
-    inventory.add_platforms(found, lambda: snapshot.read_platforms(reader), platforms)
-    hand = handover.write if params.get("as_text") else _as_it_is
+    containers = found["containers"]
+    hand = _hand(params)
     return {
         "changed": False,
-        "containers": hand(found),
-        "lookups": hand(inventory.lookups(found)),
-        "quarantined": inventory.has_quarantine(found),
-        "missing": [f"{target.kind}/{target.name}" for target in seen.missing],
+        "containers": hand(containers),
+        "lookups": hand(inventory.lookups(containers)),
+        "quarantined": found["quarantined"],
+        "missing": found["missing"],
         "update_resource": hand(update) if update else None,
-        **inventory.first(found),
+        **inventory.first(containers),
+        "others": others,
     }
 
 
-def _as_it_is(value: t.Any) -> t.Any:
-    return value
+def run_each(params: t.Mapping[str, t.Any], cluster: Cluster) -> dict[str, t.Any]:
+    """The module's result with an entry for each Update."""
+    entries = look.each(params, cluster)
+    hand = _hand(params)
+    return {
+        "changed": False,
+        "updates": hand(entries),
+        "lookups": hand(look.lookups(entries)),
+        "quarantined": any(entry["quarantined"] for entry in entries),
+    }
 
 
-def _policy(params: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
-    # an empty option arrives with both of its keys set to None
-    given = params.get("containers") or {}
-    return given if any(given.values()) else spec.get("containers") or {}
-
-
-def _read(params: t.Mapping[str, t.Any], reader: snapshot.Reader, update: Object | None) -> snapshot.Snapshot:
-    namespace = params["namespace"]
-    if params.get("name") or params.get("label_selectors"):
-        selector = ",".join(params.get("label_selectors") or ())
-        return snapshot.read_pods(reader, namespace, params.get("name"), selector)
-    targets = [] if params.get("starts") else ((update or {}).get("spec") or {}).get("targets")
-    return snapshot.read_targets(reader, namespace, snapshot.targets_of(params.get("workloads") or targets or ()))
+def _hand(params: t.Mapping[str, t.Any]) -> t.Callable[[t.Any], t.Any]:
+    return handover.write if params.get("as_text") else lambda value: value
 
 
 def _update(params: t.Mapping[str, t.Any], reader: snapshot.Reader) -> tuple[Object | None, list[str]]:
-    namespace, name = params["namespace"], params.get("update")
-    if name:
-        update = reader.get(INSTALL_GROUP, "Update", namespace, name)
-        if update is None and params.get("update_must_exist"):
-            raise StewardError(f"There is no Update {name} in namespace {namespace}")
-        return update, []
+    if params.get("update"):
+        return look.named(params, reader), []
     if not params.get("updates"):
         return None, []
-    found = sorted(reader.find(INSTALL_GROUP, "Update", namespace), key=lambda item: item["metadata"]["name"])
+    found = look.updates_in(reader, params["namespace"])
     return (found[0] if found else None), [item["metadata"]["name"] for item in found[1:]]
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        supports_check_mode=True,
+        required_one_of=[("namespace", "namespaces")],
+        mutually_exclusive=[("namespace", "namespaces"), ("namespaces", "update")],
+    )
     start.hide_secrets_alone(module)
     started = time.monotonic()
     try:
-        result = run(module.params, SlimReader(Cluster.connect(module)))
+        cluster = Cluster.connect(module)
+        if module.params["each"] or module.params["namespaces"] is not None:
+            result = run_each(module.params, cluster)
+        else:
+            result = run(module.params, SlimReader(cluster))
     except StewardError as exc:
         module.fail_json(**exc.as_result())
     module.exit_json(**result, elapsed=round(time.monotonic() - started, 4))

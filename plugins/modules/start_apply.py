@@ -18,9 +18,14 @@ description:
     C(kubesteward.io/adopt=<name of the Start>), or C(kubesteward.io/adopt=playbook) for one without a Start.
 options:
   namespace:
-    description: Namespace of the Starts and of their Deployments.
+    description: Namespace of the Starts and of their Deployments. This, O(namespaces), or that of each of O(starts).
     type: str
-    required: true
+  namespaces:
+    description:
+      - Namespaces whose Starts are applied, a list of names, or V(all) for every namespace that has a Start.
+      - What is wrong in one stops no other. Each of RV(starts) has a C(namespace) then.
+    type: raw
+    version_added: 1.1.0
   starts:
     description: Starts to apply. Without it, and without O(spec), every Start of the namespace is applied.
     type: list
@@ -30,6 +35,10 @@ options:
         description: Name of the Start.
         type: str
         required: true
+      namespace:
+        description: Namespace of the Start, O(namespace) by default.
+        type: str
+        version_added: 1.1.0
       image:
         description: Image that the Start will have, which check mode cannot know from it. It counts in check mode only.
         type: str
@@ -137,10 +146,12 @@ def argument_spec() -> dict[str, t.Any]:
         "port": {"type": "int", "default": 8080},
         "readiness": {"choices": ["tcp", "none"], "default": "tcp"},
     }
+    entry: dict[str, t.Any] = {"name": {"required": True}, "namespace": {}, "image": {}}
     return {
         **copy.deepcopy(AUTH_ARG_SPEC),
-        "namespace": {"required": True},
-        "starts": {"type": "list", "elements": "dict", "options": {"name": {"required": True}, "image": {}}},
+        "namespace": {},
+        "namespaces": {"type": "raw"},
+        "starts": {"type": "list", "elements": "dict", "options": entry},
         "must_exist": {"type": "bool", "default": True},
         "spec": {"type": "dict", "options": spec},
     }
@@ -148,7 +159,10 @@ def argument_spec() -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=argument_spec(), supports_check_mode=True, mutually_exclusive=[("starts", "spec")]
+        argument_spec=argument_spec(),
+        supports_check_mode=True,
+        mutually_exclusive=[("starts", "spec"), ("namespaces", "namespace"), ("namespaces", "starts", "spec")],
+        required_one_of=[("namespace", "namespaces", "starts")],
     )
     start.hide_secrets_alone(module)
     try:

@@ -160,7 +160,8 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
     """One pass: judge, roll, write the status, tell, and end the Update where its work is done.
 
     :param params: image_rollout's `update`, `update_resource`, `running`, `missing`, `published`, `dry_run`,
-        `delete_flag`; `only_watch`: roll nothing; `spec`: the Update's, where that is gone by now
+        `delete_flag`; `only_watch`: roll nothing; `spec`: the Update's, where that is gone by now; `nodes`: gives
+        what `read_platforms` does
     """
     update = _update(cluster, namespace, params)
     spec = (update or {}).get("spec") or params.get("spec") or {}
@@ -173,7 +174,7 @@ def reconcile(cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], c
         policy,
         before,
         now,
-        lambda: read_platforms(cluster),
+        params.get("nodes") or (lambda: read_platforms(cluster)),
         params.get("platforms") or spec.get("platforms") or (),
         namespace,
     )

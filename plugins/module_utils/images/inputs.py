@@ -89,6 +89,12 @@ _CONTAINER_TOO: dict[str, Shape] = {
         "ordered": _FLAG,
     },
 }
+_UPDATE: dict[str, Shape] = {
+    **dict.fromkeys(("namespace", "name", "error"), _TEXT),
+    "update_resource": _MAYBE_MAPPING,
+    "containers": [{}],
+    "missing": [_TEXT],
+}
 _STATE = (lambda value: value in ("found", "unknown")), "found or unknown"
 _FOUND: dict[str, Shape] = {"image": _TEXT, "digest": _DIGEST}
 _FOUND_TOO: dict[str, Shape] = {
@@ -113,6 +119,17 @@ def check(running: t.Sequence[t.Any], published: t.Sequence[t.Any]) -> None:
         problem = _published_problem(entry, f"published[{number}]")
         if problem:
             raise StewardError(f"{problem}; give the images that kubesteward.core.registry_digest returned")
+
+
+def check_updates(updates: t.Sequence[t.Any]) -> None:
+    """Nothing happens where these are entries as pod_image_id returns one for each Update.
+
+    :raises StewardError: the first that is not; its place is named
+    """
+    for number, entry in enumerate(updates):
+        problem = _problem(entry, _UPDATE, f"updates[{number}]")
+        if problem:
+            raise StewardError(f"{problem}; give the updates that kubesteward.core.pod_image_id returned")
 
 
 def check_verification(seconds: int) -> None:

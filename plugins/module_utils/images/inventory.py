@@ -301,10 +301,10 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """
     entries: dict[t.Any, dict[str, t.Any]] = {}
     for container in found:
+        if not is_looked_up(container):
+            continue
         written = follows.digest_of_next(container)
         lives = container["running"] or container["waiting"]
-        if container["invalid"] or not (lives or written):
-            continue
         secrets = distinct_secrets(container["pull_secrets"])
         key = lookup_key(container["reference"], secrets)
         if container["pinned"]:
@@ -343,6 +343,12 @@ def lookups(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
         }
         for entry in entries.values()
     ]
+
+
+def is_looked_up(container: t.Mapping[str, t.Any]) -> bool:
+    """Whether there is anything to compare: something runs, is to start, or stands in the spec by our hand."""
+    lives = container["running"] or container["waiting"]
+    return not container["invalid"] and bool(lives or follows.digest_of_next(container))
 
 
 def _add_running(entry: dict[str, t.Any], container: t.Mapping[str, t.Any]) -> None:

@@ -51,12 +51,12 @@ def judge(
     :param platforms: those to assume where Nodes may not be read
     :param namespace: for hints
     """
-    by_key = _by_key(published)
+    found_by = by_key(published)
     judged: Judged = []
     nodes = functools.cache(nodes)
     for container in containers:
         key = lookup_key(container["reference"], container["pull_secrets"])
-        found = by_key.get(key) or by_key.get(container["reference"])
+        found = found_by.get(key) or found_by.get(container["reference"])
         seen = {**_seen(container, found, before or {}, now), "namespace": namespace}
         seen["stuck"] = [x for x in seen["stuck"] if trial.is_in_the_way(x, seen, now, policy.rollback.deadline)]
         verdict = decide(seen, found, policy)
@@ -71,7 +71,7 @@ def judge(
     return limit(_spared(judged), policy.max_concurrent)
 
 
-def _by_key(published: t.Iterable[Published]) -> dict[t.Any, Published]:
+def by_key(published: t.Iterable[Published]) -> dict[t.Any, Published]:
     """Entries by look-up; what was asked for all alike, without a proof of one set of secrets, by reference, too."""
     found: dict[t.Any, Published] = {}
     for entry in published:

@@ -20,7 +20,8 @@ from ansible_collections.kubesteward.core.plugins.module_utils.texts import NAME
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
 
-_COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED")
+COLUMNS = ("WORKLOAD", "CONTAINER", "VERDICT", "REASON", "RUNNING", "PUBLISHED")
+VERDICT = COLUMNS.index("VERDICT")
 #: messages below the table
 _NOTES = 20
 _NOTHING = "Nothing to look at: the namespace has no Start with a Deployment, or none of the named workloads exists"
@@ -114,7 +115,12 @@ def _entry(container: t.Mapping[str, t.Any], verdict: Verdict) -> dict[str, t.An
 
 def table(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = False) -> list[str]:
     """The verdicts as aligned lines, digests cut to 12 digits."""
-    rows = [_COLUMNS]
+    return aligned([COLUMNS, *rows(done, patched, is_check)])
+
+
+def rows(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool) -> list[tuple[str, ...]]:
+    """A row of texts for each container."""
+    found: list[tuple[str, ...]] = []
     for container, verdict in done.judged:
         name = workload_name(container["workload"])
         said = ("would roll" if is_check else "rolled") if place(container) in patched else verdict.verdict
@@ -122,9 +128,14 @@ def table(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = Fa
         more = len(container["running"]) - 3
         running += f" and {more} more" if more > 0 else ""
         cells = (name, container["container"], said, verdict.reason, running or "-", _short(container["published"]))
-        rows.append(cells)
-    widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        found.append(cells)
+    return found
+
+
+def aligned(lines: t.Sequence[t.Sequence[str]]) -> list[str]:
+    """Rows of one length as lines with their columns below each other."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
 def notes(done: Pass, patched: t.Container[tuple[str, str]], is_check: bool = False) -> list[str]:

@@ -13,13 +13,16 @@ import typing as t
 
 from ansible_collections.kubesteward.core.plugins.module_utils.images.running import REVISION, REVISION_HASH
 from ansible_collections.kubesteward.core.plugins.module_utils.images.snapshot import WORKLOADS
+from ansible_collections.kubesteward.core.plugins.module_utils.kube import ApiError
 
 if t.TYPE_CHECKING:
     from ansible_collections.kubesteward.core.plugins.module_utils.kube import Cluster
 
 Object = dict[str, t.Any]
 
-_KINDS = frozenset({*WORKLOADS, *(revision for _api, revision in WORKLOADS.values() if revision), "Pod", "Start"})
+#: what a controller makes of a workload
+_OWNED = frozenset({*(revision for _api, revision in WORKLOADS.values() if revision), "Pod"})
+_KINDS = frozenset({*WORKLOADS, *_OWNED, "Start"})
 _OURS = "kubesteward.io/"
 _LEFT_OUT = ("managedFields", "annotations", "labels")
 #: of a workload's or revision's spec and of a revision itself
@@ -34,6 +37,10 @@ class SlimReader:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
+    def begin(self) -> None:
+        """What is listed from now on is bounded by itself."""
+        self._cluster.begin()
+
     def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> Object | None:
         return self._cluster.get(api_version, kind, namespace, name)
 
@@ -47,6 +54,60 @@ class SlimReader:
     ) -> list[Object]:
         keep = kept if kind in _KINDS else None
         return self._cluster.find(api_version, kind, namespace, selector, metadata_only, keep=keep)
+
+
+class SharedReader:
+    """Lists each kind of a namespace once for all Updates that look at it; where that is refused, each reads its own.
+
+    Of Pods and revisions all are given, whatever the selector: whose they are is told by their controllers.
+    """
+
+    def __init__(self, reader: SlimReader) -> None:
+        self._reader = reader
+        self._lists: dict[tuple[t.Any, ...], list[Object] | ApiError] = {}
+        self._names: dict[tuple[t.Any, ...], dict[str, Object]] = {}
+
+    def begin(self) -> None:
+        self._reader.begin()
+
+    def get(self, api_version: str, kind: str, namespace: str | None, name: str) -> Object | None:
+        if kind not in _KINDS:
+            return self._reader.get(api_version, kind, namespace, name)
+        key = (kind, namespace)
+        if key not in self._names:
+            found = self._list(api_version, kind, namespace, None, False)
+            if isinstance(found, ApiError):
+                return self._reader.get(api_version, kind, namespace, name)
+            self._names[key] = {item["metadata"]["name"]: item for item in found}
+        return self._names[key].get(name)
+
+    def find(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None,
+        selector: str | None = None,
+        metadata_only: bool = False,
+    ) -> list[Object]:
+        is_owned = kind in _OWNED
+        found = self._list(api_version, kind, namespace, None if is_owned else selector, metadata_only)
+        if isinstance(found, ApiError) and is_owned and selector:
+            found = self._list(api_version, kind, namespace, selector, metadata_only)
+        if isinstance(found, ApiError):
+            raise found
+        return found
+
+    def _list(
+        self, api_version: str, kind: str, namespace: str | None, selector: str | None, metadata_only: bool
+    ) -> list[Object] | ApiError:
+        key = (kind, namespace, selector, metadata_only)
+        if key not in self._lists:
+            try:
+                self._lists[key] = self._reader.find(api_version, kind, namespace, selector, metadata_only)
+            except ApiError as exc:
+                self._lists[key] = exc
+                self.begin()
+        return self._lists[key]
 
 
 def kept(obj: Object) -> Object:

@@ -36,6 +36,8 @@ WORKLOADS: t.Mapping[str, tuple[str, str | None]] = {
 }
 _REVISION_API = {"ReplicaSet": "apps/v1", "ControllerRevision": "apps/v1", "Job": "batch/v1"}
 _API_OF = {**{kind: api_version for kind, (api_version, _revision) in WORKLOADS.items()}, **_REVISION_API}
+#: every namespace that has a resource
+ALL = "all"
 #: a ControllerRevision's number is no metadata
 _METADATA_ONLY = ("ReplicaSet", "Job")
 
@@ -172,11 +174,28 @@ def named_namespace(params: t.Mapping[str, t.Any]) -> str:
 
     :raises StewardError: it is empty
     """
-    namespace: str = params["namespace"]
+    namespace: str = params.get("namespace") or ""
     if not namespace.strip():
         hint = "in the playbooks and roles it is update_namespace or start_namespace"
         raise StewardError(f"The namespace is empty: set the option namespace ({hint})")
     return namespace
+
+
+def namespaces(params: t.Mapping[str, t.Any], reader: Reader, kind: str) -> list[str]:
+    """The namespaces that the options mean: `namespaces`, a list or the word `all`, or `namespace`.
+
+    :param kind: of our resources, where `all` stands for the namespaces that have some
+    :raises StewardError: nobody can tell which are meant
+    """
+    wanted = params.get("namespaces")
+    if wanted is None:
+        return [named_namespace(params)]
+    if wanted == ALL:
+        found = reader.find(INSTALL_GROUP, kind, None, metadata_only=True)
+        return sorted({item["metadata"]["namespace"] for item in found})
+    if not isinstance(wanted, list) or not all(isinstance(name, str) and name.strip() for name in wanted):
+        raise StewardError(f"namespaces is {wanted!r}; give a list of names, or the word {ALL}")
+    return list(dict.fromkeys(wanted))
 
 
 def require_namespace(reader: Reader, namespace: str) -> None:

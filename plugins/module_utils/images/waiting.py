@@ -14,6 +14,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.images.verdict im
 from ansible_collections.kubesteward.core.plugins.module_utils.kube import INSTALL_GROUP, ApiError, Cluster
 
 Object = dict[str, t.Any]
+Params = t.Mapping[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,42 +26,84 @@ class Clock:
     sleep: t.Callable[[float], None]
 
 
-def until_proven(
-    cluster: Cluster, namespace: str, params: t.Mapping[str, t.Any], rolled: t.Iterable[Object], clock: Clock
-) -> execution.Pass:
-    """The last look, with all that the looks before it did; what did not end well is in its errors.
+class Wait:
+    """Watches what was rolled of one Update: what the tags name was looked up before, and may be another image by now.
 
-    Nothing is rolled meanwhile: what the tags name was looked up before, and may be another image by now.
+    So nothing is rolled meanwhile.
 
-    :param params: image_rollout's, with `wait_timeout` and `wait_sleep` in seconds
+    :param params: image_rollout's, with `wait_timeout` in seconds
     :param rolled: what is waited for, entries of image_rollout's `rolled`
+    :ivar whole: the last look, with all that the looks before it did; what did not end well is in its errors
     """
-    ends = clock.seconds() + params["wait_timeout"]
-    wanted = {place(roll): roll["to"] for roll in rolled}
-    update = params["update_resource"]
-    again = {**params, "only_watch": True, "spec": (update or {}).get("spec") or {}, "delete_flag": False}
-    whole = execution.Pass()
-    while True:
+
+    def __init__(
+        self, cluster: Cluster, namespace: str, params: Params, rolled: t.Iterable[Object], clock: Clock
+    ) -> None:
+        self._cluster, self._namespace, self._clock = cluster, namespace, clock
+        self._given, self._seconds = params, params["wait_timeout"]
+        self._wanted = {place(roll): roll["to"] for roll in rolled}
+        spec = (params["update_resource"] or {}).get("spec") or {}
+        self._again = {**params, "only_watch": True, "spec": spec, "delete_flag": False}
+        self._problem = ""
+        self.whole = execution.Pass()
+
+    def look(self) -> bool:
+        """Look once more; False where nothing is open any more, and `end` has been called."""
+        again, self._problem = self._again, ""
         try:
-            cluster.begin()
-            again.update(_seen(cluster, namespace, again))
+            self._cluster.begin()
+            again.update(_seen(self._cluster, self._namespace, again))
             again["spec"] = (again["update_resource"] or {}).get("spec") or again["spec"]
-            whole, problem = _joined(whole, execution.reconcile(cluster, namespace, again, False, clock.now())), ""
+            self._reconcile()
+            if any(state.is_open for state in self._states().values()):
+                return True
+            flag = self._given["delete_flag"]
+            if flag or (flag is None and again["spec"].get("delete_flag")):
+                again.update(_seen(self._cluster, self._namespace, again), delete_flag=flag)
+                self._reconcile()
         except ApiError as exc:
             # the next look may get an answer, and what was done so far is to be told
-            problem = str(exc)
-        state = _states(whole, wanted)
+            self._problem = str(exc)
+            return True
+        self.end()
+        return False
+
+    def end(self) -> None:
+        """Say what did not end well, or is not over."""
+        if self._problem:
+            self.whole.errors.append(self._problem)
+        told = (state.complaint(name, self._seconds) for name, state in self._states().items())
+        self.whole.errors += filter(None, told)
+
+    def _states(self) -> dict[str, _State]:
+        return _states(self.whole, self._wanted)
+
+    def _reconcile(self) -> None:
+        done = execution.reconcile(self._cluster, self._namespace, self._again, False, self._clock.now())
+        self.whole = _joined(self.whole, done)
+
+
+def all_of(waits: t.Iterable[Wait], params: Params, clock: Clock) -> None:
+    """Look again and again until none is open, or `wait_timeout` seconds are over, with `wait_sleep` in between."""
+    ends = clock.seconds() + params["wait_timeout"]
+    waiting = list(waits)
+    while True:
+        waiting = [wait for wait in waiting if wait.look()]
         left = ends - clock.seconds()
-        if left <= 0 or not (problem or any(one.is_open for one in state.values())):
+        if not waiting or left <= 0:
             break
         clock.sleep(min(params["wait_sleep"], left))
-    if problem:
-        whole.errors.append(problem)
-    elif left > 0 and (params["delete_flag"] or (params["delete_flag"] is None and again["spec"].get("delete_flag"))):
-        again.update(_seen(cluster, namespace, again), delete_flag=params["delete_flag"])
-        whole = _joined(whole, execution.reconcile(cluster, namespace, again, False, clock.now()))
-    whole.errors += [text for name, one in state.items() if (text := one.complaint(name, params["wait_timeout"]))]
-    return whole
+    for wait in waiting:
+        wait.end()
+
+
+def until_proven(
+    cluster: Cluster, namespace: str, params: Params, rolled: t.Iterable[Object], clock: Clock
+) -> execution.Pass:
+    """Wait for the rolls of one Update."""
+    wait = Wait(cluster, namespace, params, rolled, clock)
+    all_of([wait], params, clock)
+    return wait.whole
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import random
 import threading
 import time
@@ -23,14 +24,17 @@ GRACE = 0.5
 _UNANSWERED = ("unreachable", "rate_limited", "tls_error")
 # seconds between two looks at what is done and what is late
 PATIENCE = 0.05
+_LATE = "the deadline of the call was reached"
+_SLOW = "registries that answer slowly took all the time that these look-ups get; they go on in a while"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Job:
-    """One look-up and, when it is done, its answer or error; `elapsed` in seconds."""
+    """One look-up and, when it is done, its answer or error; `elapsed` in seconds, `author` is whose it is."""
 
     query: Query
     wanted: Wanted
+    author: str = ""
     trace: Trace = dataclasses.field(default_factory=Trace)
     found: Found | None = None
     error: StewardError | None = None
@@ -57,21 +61,32 @@ def run(
     concurrency: int,
     timeout: float,
     deadline: float | None = None,
-    patience: Patience | None = None,
+    patience: t.Mapping[str, Patience] | None = None,
 ) -> None:
     """Fill in every job; whatever goes wrong in one stays with it.
 
     :param concurrency: threads for one host at most
     :param timeout: seconds for one request; a look-up whose request takes longer is given up and its thread replaced
     :param deadline: moment of `time.monotonic` at which whatever is not done is given up
-    :param patience: how long registries are waited for
+    :param patience: how long the registries of each author are waited for
     """
-    patience = patience or Patience(timeout, concurrency)
+    patience = patience or {author: Patience(timeout, concurrency) for author in {job.author for job in jobs}}
     groups: dict[str, Work] = {}
-    # where not all get their turn in one call, another call begins with others
-    for job in random.sample(jobs, len(jobs)) if patience.exhausted else jobs:
+    for job in _in_turn(jobs, patience):
         groups.setdefault(job.group, collections.deque()).append(job)
     _Pool(list(groups.values()), resolve, concurrency, timeout, deadline, patience).run(len(jobs))
+
+
+def _in_turn(jobs: t.Iterable[Job], patience: t.Mapping[str, Patience]) -> list[Job]:
+    """One of each author after the other, so that the many of one come after the few of another."""
+    of: dict[str, list[Job]] = {}
+    for job in jobs:
+        of.setdefault(job.author, []).append(job)
+    for author, own in of.items():
+        if patience[author].exhausted:
+            # where not all get their turn in one call, another call begins with others
+            random.shuffle(own)
+    return [job for turn in itertools.zip_longest(*of.values()) for job in turn if job]
 
 
 class _Pool:
@@ -82,7 +97,7 @@ class _Pool:
         concurrency: int,
         timeout: float,
         deadline: float | None,
-        patience: Patience,
+        patience: t.Mapping[str, Patience],
     ) -> None:
         self.resolve, self.concurrency, self.timeout, self.deadline = resolve, concurrency, timeout, deadline
         self.works, self.patience = works, patience
@@ -141,7 +156,7 @@ class _Pool:
             elapsed = time.monotonic() - job.started
             if job.asked and job.error is None:
                 # before this thread takes the next one
-                self.patience.ended(job.registry, elapsed, self._is_answer(error, elapsed))
+                self.patience[job.author].ended(job.registry, elapsed, self._is_answer(error, elapsed))
             self.under_way.pop(number, None)
             self.done.append((job, found, error, elapsed))
         self.threads.pop(number, None)
@@ -154,7 +169,7 @@ class _Pool:
         return isinstance(error, StewardError) and error.reason not in _UNANSWERED and elapsed < self.timeout
 
     def _allow(self, job: Job) -> None:
-        allowed = self.patience.seconds(job.registry)
+        allowed = self.patience[job.author].seconds(job.registry)
         if allowed is None:
             raise StewardError(
                 f"{job.registry} was not asked: look-ups there took too long just now; it is asked again in a while",
@@ -181,10 +196,11 @@ class _Pool:
 
     def _give_up(self) -> int:
         now = time.monotonic()
-        over = self._over(now)
+        is_late = self.deadline is not None and now >= self.deadline
+        ended = dict.fromkeys(self.patience, _LATE) if is_late else self._spent()
         given_up = 0
         for number, job in list(self.under_way.items()):
-            trace = job.trace
+            trace, over = job.trace, ended.get(job.author)
             if not over and now < min(trace.moved + self.timeout, trace.until) + GRACE:
                 continue
             host = trace.host or job.registry
@@ -193,30 +209,29 @@ class _Pool:
             else:
                 late = StewardError(f"{host} did not answer within {self.timeout:g} s", reason="unreachable")
             given_up += _fail(job, late)
-            self.patience.ended(job.registry, job.elapsed, answered=False)
+            self.patience[job.author].ended(job.registry, job.elapsed, answered=False)
             self.under_way.pop(number, None)
             work = self.threads.pop(number, None)
             if work and not self._start_thread(work):
                 self.unstarted.append(work)
-        return given_up + (self._drop(f"{over} before it was asked") if over else 0)
+        return given_up + sum(self._drop(f"{over} before it was asked", author) for author, over in ended.items())
 
-    def _over(self, now: float) -> str:
-        """Why nothing more is waited for, empty where it is."""
-        if self.deadline is not None and now >= self.deadline:
-            return "the deadline of the call was reached"
-        return "registries that answer slowly took all the time that these look-ups get; they go on in a while" * (
-            self.patience.is_spent()
-        )
+    def _spent(self) -> dict[str, str]:
+        """Authors for whose look-ups nothing more is waited for, and why."""
+        return {author: _SLOW for author, patience in self.patience.items() if patience.is_spent()}
 
-    def _drop(self, why: str) -> int:
-        """Fail what no thread has begun."""
+    def _drop(self, why: str, author: str | None = None) -> int:
+        """Fail what no thread has begun, of one author or of all."""
         given_up = 0
         for work in self.works:
-            while True:
+            for job in list(work):
+                if author not in (None, job.author):
+                    continue
                 try:
-                    job = work.popleft()
-                except IndexError:
-                    break
+                    work.remove(job)
+                except ValueError:
+                    # a thread has taken it meanwhile
+                    continue
                 given_up += _fail(job, StewardError(f"{job.registry}: {why}", reason="unreachable"))
         return given_up
 

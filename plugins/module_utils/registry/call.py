@@ -51,7 +51,8 @@ def run(params: t.Mapping[str, t.Any], connect: t.Callable[[], SecretReader]) ->
     settings = _settings(params)
     single = params.get("image") is not None
     items = [params["image"]] if single else _items(params.get("images"))
-    entries = [lookup.read_entry(item, params.get("platform"), params.get("pull_secrets")) for item in items]
+    defaults = (params.get("platform"), params.get("pull_secrets"), params.get("on_behalf_of"))
+    entries = [lookup.read_entry(item, *defaults) for item in items]
     secrets = _read_secrets(entries, connect)
     for entry in entries:
         lookup.plan(entry, secrets, settings)
@@ -83,16 +84,22 @@ def _look_up(
     seconds = params.get("deadline")
     deadline = None if seconds is None else began + seconds
     timeout, concurrency = params["timeout"], params["concurrency"]
-    kept = _waits(params)
-    limits = patience.Patience(timeout, concurrency, kept.read() if kept else None)
+    authors = {entry.author for entry in entries}
+    kept = _waits(params, authors)
+    limits = {
+        author: patience.Patience(timeout, concurrency, kept[author].read() if author in kept else None)
+        for author in authors
+    }
     client = Client(timeout, params["retries"], concurrency, deadline)
     resolve = resolver.Resolver(client, helpers.Helpers(), _store(params)).resolve
     try:
         results = lookup.resolve_all(entries, settings, resolve, concurrency, timeout, deadline, limits)
     finally:
         client.close()
-    if kept and limits.before is not None:
-        kept.write(limits.before, limits.record())
+    for author, waits_of in kept.items():
+        before = limits[author].before
+        if before is not None:
+            waits_of.write(before, limits[author].record())
     return results, client.requests_made, round(time.monotonic() - started, 4)
 
 
@@ -101,9 +108,9 @@ def _folder(params: t.Mapping[str, t.Any]) -> str:
     return cache.default_folder() if folder is None else folder
 
 
-def _waits(params: t.Mapping[str, t.Any]) -> waits.Waits | None:
-    folder, author = _folder(params), params.get("on_behalf_of")
-    return waits.Waits(folder, author) if folder and author else None
+def _waits(params: t.Mapping[str, t.Any], authors: t.Iterable[str]) -> dict[str, waits.Waits]:
+    folder = _folder(params)
+    return {author: waits.Waits(folder, author) for author in authors if folder and author}
 
 
 def _store(params: t.Mapping[str, t.Any]) -> facts.FactStore:

@@ -35,7 +35,7 @@ from ansible_collections.kubesteward.core.plugins.module_utils.registry.referenc
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.resolver import Place, Query
 from ansible_collections.kubesteward.core.plugins.module_utils.registry.runnable import Content, nodes_get
 
-ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify", "compare"})
+ENTRY_KEYS = frozenset({"image", "pull_secrets", "platform", "resolve", "expect", "verify", "compare", "on_behalf_of"})
 RESOLVE = ("children", "config")
 
 
@@ -65,6 +65,7 @@ class Entry:
     :ivar verify: prove that another digest can be pulled with these credentials
     :ivar compare: digests whose children are to be read too, where the tag names none of `expect`; of the same
         repository
+    :ivar author: whose look-up it is, empty for nobody's
     :ivar hints: says what may be the reason where it is not permitted
     """
 
@@ -75,6 +76,7 @@ class Entry:
     expect: frozenset[str] = frozenset()
     verify: bool = False
     compare: frozenset[str] = frozenset()
+    author: str = ""
     reference: Reference | None = None
     error: StewardError | None = None
     query: Query | None = None
@@ -82,11 +84,13 @@ class Entry:
     hints: t.Callable[[], tuple[str, ...]] = tuple
 
 
-def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[str, str]] | None) -> Entry:
+def read_entry(
+    item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[str, str]] | None, author: str | None = None
+) -> Entry:
     """Read a reference, or a dict with `image`, `pull_secrets`, `platform`; the other arguments are defaults."""
     data = item if isinstance(item, dict) else {"image": item}
     image = data.get("image")
-    entry = Entry(image if isinstance(image, str) else "")
+    entry = Entry(image if isinstance(image, str) else "", author=author or "")
     try:
         unknown = sorted(str(key) for key in set(data) - ENTRY_KEYS)
         if unknown:
@@ -106,6 +110,7 @@ def read_entry(item: t.Any, platform: str | None, secrets: t.Sequence[t.Mapping[
         entry.expect = frozenset(_texts(data, "expect") or ())
         entry.verify = _truth(data, "verify")
         entry.compare = _own_digests(_texts(data, "compare") or (), entry.reference)
+        entry.author = _author(data, entry.author)
     except StewardError as exc:
         entry.error = exc
     except Exception as exc:
@@ -156,6 +161,13 @@ def _truth(data: t.Mapping[str, t.Any], key: str) -> bool:
         return value is not None and boolean(value)
     except TypeError:
         raise _bad(f"{data.get('image')}: {key!r} of the entry must be true or false") from None
+
+
+def _author(data: t.Mapping[str, t.Any], default: str) -> str:
+    value = data.get("on_behalf_of")
+    if not isinstance(value, (str, type(None))):
+        raise _bad(f"{data.get('image')}: 'on_behalf_of' of the entry must be text, such as a namespace")
+    return value or default
 
 
 def _bad(message: str) -> StewardError:
@@ -232,7 +244,7 @@ def jobs_for(entries: t.Sequence[Entry], settings: Settings) -> dict[Query, batc
     for entry in entries:
         if entry.query is not None:
             grouped.setdefault(entry.query, []).append(entry)
-    return {query: batch.Job(query, _wanted(group, settings)) for query, group in grouped.items()}
+    return {query: batch.Job(query, _wanted(group, settings), group[0].author) for query, group in grouped.items()}
 
 
 def _wanted(group: t.Sequence[Entry], settings: Settings) -> Wanted:
@@ -258,7 +270,7 @@ def resolve_all(
     concurrency: int,
     timeout: float,
     deadline: float | None,
-    patience: Patience,
+    patience: t.Mapping[str, Patience],
 ) -> list[dict[str, t.Any]]:
     """Look every entry up and describe each, in order."""
     jobs = jobs_for(entries, settings)

@@ -112,7 +112,8 @@ class Patience:
 
     def _waited(self, elapsed: float) -> float:
         with self._lock:
-            return elapsed * self._slow_seconds / self._seconds if self._seconds else 0.0
+            # the call may have been waiting for look-ups of other authors
+            return min(elapsed * self._slow_seconds / self._seconds, self._slow_seconds) if self._seconds else 0.0
 
     def record(self) -> Record:
         """What is to be remembered of this call and those before it."""

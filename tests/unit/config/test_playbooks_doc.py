@@ -10,6 +10,9 @@ import re
 import pytest
 import yaml
 
+from ansible_collections.kubesteward.core.plugins.module_utils.images import results
+from ansible_collections.kubesteward.core.plugins.module_utils.images.execution import Pass
+
 
 @pytest.fixture
 def page(root) -> str:
@@ -33,6 +36,17 @@ def test_the_example_gives_the_role_what_it_takes(root, page):
 
 
 def test_the_result_has_what_the_page_says(root, page):
-    task = (root / "roles/update/tasks/main.yml").read_text()
     (listed,) = re.findall(r"there\s+is none: (.*?)\. It is", page, re.DOTALL)
-    assert set(re.findall(r"`(\w+)`", listed)) == set(re.findall(r"'(\w+)': ", task))
+    entry = {"namespace": "shop", "name": "web", "containers": [], "missing": [], "error": ""}
+    (told,) = results.result([(entry, Pass())], False, False, [])["results"]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(told)
+
+
+def test_where_a_call_fails_the_result_has_the_same(root):
+    first, *_others = yaml.safe_load((root / "roles/update/tasks/main.yml").read_text())
+    (failed,) = first["rescue"]
+    entry = {"namespace": "shop", "name": "web", "containers": [], "missing": [], "error": ""}
+    assert (
+        failed["vars"]["_update_nothing"].keys()
+        == results.result([(entry, Pass())], False, False, [])["results"][0].keys()
+    )

@@ -21,9 +21,15 @@ def undef(hint: str) -> t.NoReturn:
     raise UnsetError(hint)
 
 
+def tasks(items: list[dict[str, t.Any]]) -> t.Iterator[dict[str, t.Any]]:
+    """Those of blocks, too."""
+    for item in items:
+        yield from tasks(item["block"]) if "block" in item else [item]
+
+
 def rendered(root, path: str, task: int, option: str, **variables: t.Any) -> t.Any:
     """An option of a task, as Ansible would template it."""
-    found = yaml.safe_load((root / path).read_text())[task]
+    found = list(tasks(yaml.safe_load((root / path).read_text())))[task]
     module = next(value for key, value in found.items() if key.startswith("kubesteward.core."))
     environment = jinja2.nativetypes.NativeEnvironment()
     environment.filters["bool"] = to_bool
@@ -45,7 +51,7 @@ RELEASED = {"update_state": "released", "update_name": "", "update_targets": [],
 @pytest.mark.parametrize("given", [False, "false", "no", "", "0"])
 def test_nothing_is_released_because_variables_are_empty(root, given):
     with pytest.raises(UnsetError, match="update_all=true"):
-        rendered(root, "roles/update/tasks/pass.yml", 2, "state", **{**RELEASED, "update_all": given})
+        rendered(root, "roles/update/tasks/main.yml", 2, "state", **{**RELEASED, "update_all": given})
 
 
 @pytest.mark.parametrize(
@@ -54,9 +60,9 @@ def test_nothing_is_released_because_variables_are_empty(root, given):
     ids=["name", "targets", "all", "text"],
 )
 def test_what_is_named_is_released(root, more):
-    assert rendered(root, "roles/update/tasks/pass.yml", 2, "state", **{**RELEASED, **more}) == "released"
+    assert rendered(root, "roles/update/tasks/main.yml", 2, "state", **{**RELEASED, **more}) == "released"
 
 
 def test_what_runs_every_minute_needs_no_word(root):
     given = {**RELEASED, "update_state": "present"}
-    assert rendered(root, "roles/update/tasks/pass.yml", 2, "state", **given) == "present"
+    assert rendered(root, "roles/update/tasks/main.yml", 2, "state", **given) == "present"

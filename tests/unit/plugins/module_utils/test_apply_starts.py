@@ -222,3 +222,31 @@ def test_the_digest_that_runs_is_in_the_status():
     done = run(cluster)
     assert done.starts[0]["digest"] == I1
     assert cluster.read("Start", "start-sample")["status"]["digest"] == I1
+
+
+def elsewhere(item, namespace="other"):
+    item["metadata"]["namespace"] = namespace
+    return item
+
+
+@pytest.mark.parametrize("namespaces", ["all", [NAMESPACE, "other"]])
+def test_starts_of_several_namespaces_are_applied(namespaces):
+    cluster = FakeCluster(start(), elsewhere(start("second", workload_name="shop")))
+    done = run(cluster, namespace=None, namespaces=namespaces)
+    found = {(entry["namespace"], entry["start"], entry["state"]) for entry in done.starts}
+    assert found == {(NAMESPACE, "start-sample", "applied"), ("other", "second", "applied")}
+
+
+def test_a_namespace_that_does_not_exist_stops_no_other():
+    done = run(FakeCluster(start()), namespace=None, namespaces=["nowhere", NAMESPACE])
+    assert [entry["state"] for entry in done.starts] == ["applied"]
+    assert done.errors == ["nowhere: There is no namespace nowhere in this cluster"]
+
+
+def test_each_start_may_name_its_namespace():
+    cluster = FakeCluster(start(), elsewhere(start("second", workload_name="shop")), start("third", workload_name="x"))
+    wanted = [{"name": "start-sample", "namespace": NAMESPACE}, {"name": "second", "namespace": "other"}]
+    assert [entry["start"] for entry in run(cluster, namespace=None, starts=wanted).starts] == [
+        "start-sample",
+        "second",
+    ]

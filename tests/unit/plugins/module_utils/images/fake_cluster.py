@@ -107,7 +107,7 @@ class FakeCluster:
         found = []
         for (its_kind, its_namespace, _name), item in self.objects.items():
             labels = item["metadata"].get("labels") or {}
-            if its_kind == kind and its_namespace == namespace and wanted.items() <= labels.items():
+            if its_kind == kind and namespace in (None, its_namespace) and wanted.items() <= labels.items():
                 keys = ("apiVersion", "kind", "metadata") if metadata_only else item
                 listed = copy.deepcopy({key: item[key] for key in keys})
                 found.append(keep(listed) if keep else listed)
@@ -199,6 +199,13 @@ def _answer(entry: Object, lookup: Object) -> Object:
     return {**entry, "gone": sorted(asked - set(has)), **({"compared": there} if entry["state"] == "found" else {})}
 
 
+def answers(registry: Registry, lookups: t.Iterable[Object]) -> list[Object]:
+    """What registry_digest returns for these look-ups."""
+    nothing = {"state": "unknown", "reason": "not_found", "msg": "no such tag"}
+    found = [(_answer(registry.get(lookup["image"], nothing), lookup), lookup) for lookup in lookups]
+    return [{**entry, "image": asked["image"], "pull_secrets": asked["pull_secrets"]} for entry, asked in found]
+
+
 def one_pass(
     cluster: FakeCluster,
     registry: Registry,
@@ -215,16 +222,11 @@ def one_pass(
     """
     looking = {"namespace": builders.NAMESPACE, "update": update, "update_must_exist": True, **params}
     seen = pod_image_id.run(looking, SlimReader(cluster))
-    entries = []
-    for lookup in seen["lookups"]:
-        nothing = {"state": "unknown", "reason": "not_found", "msg": "no such tag"}
-        entry = _answer(registry.get(lookup["image"], nothing), lookup)
-        entries.append({**entry, "image": lookup["image"], "pull_secrets": lookup["pull_secrets"]})
     options = {
         "update": None,
         "update_resource": seen["update_resource"],
         "running": seen["containers"],
-        "published": entries,
+        "published": answers(registry, seen["lookups"]),
         "missing": seen["missing"],
     }
     options.update(dry_run=params.get("dry_run", False), delete_flag=params.get("delete_flag"))
