@@ -82,7 +82,7 @@ def _operator(name: str, peak: float, tmp: float, rounds: int = 0) -> tuple[Meas
 
 MEASURES = (
     Measure("empty_play", "pass"),
-    Measure("update_unchanged", "pass", against="empty_play", limit=Limit("ratio", 2.0)),
+    Measure("update_unchanged", "pass", against="empty_play", limit=Limit("ratio", 1.8)),
     Measure("article_update_unchanged", "pass", against="empty_play"),
     Measure(
         "update_unchanged_vs_article",

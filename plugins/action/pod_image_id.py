@@ -5,7 +5,15 @@
 
 from __future__ import annotations
 
-from ansible_collections.kubesteward.core.plugins.plugin_utils.direct import DirectAction
+from ansible_collections.kubesteward.core.plugins.plugin_utils.direct import DirectAction, preload
+
+# an Update's three tasks need them, and this is the first
+preload(
+    "requests",
+    "ansible_collections.kubernetes.core.plugins.module_utils.args_common",
+    *(".kube", ".handover", ".images.look", ".images.execution", ".images.results", ".images.several"),
+    *(".images.waiting", ".registry.call", ".registry.transport"),
+)
 
 
 class ActionModule(DirectAction):

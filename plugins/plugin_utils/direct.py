@@ -31,12 +31,30 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.kubesteward.core.plugins.plugin_utils import bytecode
 
 _PROFILE = "legacy"
+_UTILS = "ansible_collections.kubesteward.core.plugins.module_utils"
 _LOCAL = ("local", "ansible.builtin.local")
 #: what Python or the dynamic linker read at their start only, so that this process would not notice
 _READ_AT_THE_START = re.compile("PYTHON|LD_|OPENSSL_CONF$")
 #: options that name files of the controller, wherever Ansible looks for files of roles and plays
 _FILES = ("kubeconfig", "auth_file")
 _SAME_INTERPRETER = ("", "auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
+
+
+def preload(*names: str) -> None:
+    """Import before the controller forks its workers what the modules in them need: each would import it again.
+
+    :param names: of files in module_utils, or of libraries; what is not there the module itself has words for
+    """
+    if _is_off():
+        return
+    bytecode.keep()
+    for name in names:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"{_UTILS}{name}" if name.startswith(".") else name)
+
+
+def _is_off() -> bool:
+    return os.environ.get("KUBESTEWARD_DIRECT", "1").lower() in ("0", "no", "false", "off")
 
 
 class DirectAction(ActionBase):
@@ -100,7 +118,7 @@ class DirectAction(ActionBase):
             self._display.warning(f"Counters were not posted: {exc}")
 
     def _is_direct(self, task_vars: t.Mapping[str, t.Any]) -> bool:
-        if os.environ.get("KUBESTEWARD_DIRECT", "1").lower() in ("0", "no", "false", "off"):
+        if _is_off():
             return False
         if self._connection.transport not in _LOCAL:
             return False
