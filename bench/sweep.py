@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import json
+import tempfile
 import typing as t
+from dataclasses import dataclass
+
+from monitoring.fake_operator import FakeOperator
 
 from bench import cluster, many
 from bench.passes import UNCHANGED
@@ -21,15 +26,30 @@ from testbed import Testbed
 from testbed.console import step
 
 FEW, MANY = "update_30_updates", "update_1000_updates"
-RSS = f"{MANY}_rss_mb"
-NAMES = (FEW, MANY, RSS)
+PEAK, REQUESTS = f"{MANY}_peak_mb", f"{MANY}_requests"
+NAMES = (FEW, MANY, PEAK, REQUESTS)
 NAMESPACES, EACH, IMAGES = 50, 20, 300
 FEW_UPDATES = 30
+COUNTER = "kubesteward_registry_requests_total"
 Pushed = t.Sequence[tuple[str, str]]
 
 
+@dataclass(frozen=True)
+class Requests:
+    """What a run asks registries, as it counts it itself for the operator."""
+
+    play: Play
+
+    def run(self, unchanged: bool = True) -> float:
+        """Number of requests."""
+        with contextlib.closing(FakeOperator()) as server, tempfile.TemporaryDirectory(prefix="kubesteward-") as folder:
+            more = {"KUBESTEWARD_METRICS_URL": server.url, "ANSIBLE_LOCAL_TEMP": folder}
+            dataclasses.replace(self.play, environment={**self.play.environment, **more}).run(unchanged)
+            return sum(post["counter"]["add"] for post in server.posts if post["name"] == COUNTER)
+
+
 @contextlib.contextmanager
-def prepared(bed: Testbed) -> t.Iterator[dict[str, Watched | Memory]]:
+def prepared(bed: Testbed) -> t.Iterator[dict[str, Watched | Memory | Requests]]:
     """The passes, where nothing is left to do, and what the large one needs."""
     with step(f"{IMAGES} images in the registry"):
         pushed = many.push(bed, IMAGES)
@@ -44,7 +64,7 @@ def prepared(bed: Testbed) -> t.Iterator[dict[str, Watched | Memory]]:
         count = 2 * NAMESPACES * EACH
         watched = Watched(play(MANY, bed, names, Expected(UNCHANGED, texts=(f"{count} containers are current",))))
         alone = Watched(play(FEW, bed, [few], Expected(UNCHANGED, current=FEW_UPDATES)))
-        yield {FEW: alone, MANY: watched, RSS: Memory(watched)}
+        yield {FEW: alone, MANY: watched, PEAK: Memory(watched), REQUESTS: Requests(watched.play)}
 
 
 def updates(count: int) -> list[many.Object]:

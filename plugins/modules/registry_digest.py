@@ -42,7 +42,8 @@ options:
         anonymous try after a refusal, as a node would pull it. The answer is RV(pullable).
       - C(compare), up to four digests or image IDs, reads what those consist of where the tag names none of C(expect),
         and whether they are still there, RV(compared) and RV(gone). Other repositories' are left out.
-      - C(on_behalf_of) of an entry stands for O(on_behalf_of).
+      - C(on_behalf_of) of an entry, one name or a list, stands for O(on_behalf_of). What several ask for is asked as
+        long as one of them has time left for it.
       - One entry that cannot be looked up fails neither the others nor the module.
       - A list, or the text for one that M(kubesteward.core.pod_image_id) returns.
     type: raw

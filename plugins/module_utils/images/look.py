@@ -87,13 +87,13 @@ def each(params: Params, cluster: Cluster) -> list[Object]:
 
 
 def lookups(entries: t.Iterable[Object]) -> list[Object]:
-    """The look-ups of all entries: what several need is asked once, on behalf of the first."""
-    authors: dict[t.Any, str] = {}
+    """The look-ups of all entries: what several need is asked once, on behalf of all their namespaces."""
+    authors: dict[t.Any, dict[str, None]] = {}
     for entry in entries:
         for container in entry["containers"]:
-            authors.setdefault(_key(container["reference"], container), entry["namespace"])
+            authors.setdefault(_key(container["reference"], container), {})[entry["namespace"]] = None
     found = inventory.lookups(itertools.chain.from_iterable(entry["containers"] for entry in entries))
-    return [{**item, "on_behalf_of": authors[_key(item["image"], item)]} for item in found]
+    return [{**item, "on_behalf_of": list(authors[_key(item["image"], item)])} for item in found]
 
 
 def _key(reference: str, item: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:

@@ -30,11 +30,14 @@ _SLOW = "registries that answer slowly took all the time that these look-ups get
 
 @dataclasses.dataclass(eq=False)
 class Job:
-    """One look-up and, when it is done, its answer or error; `elapsed` in seconds, `author` is whose it is."""
+    """One look-up and, when it is done, its answer or error; `elapsed` in seconds.
+
+    :ivar authors: whose it is: it is asked as long as one of them has time left for it
+    """
 
     query: Query
     wanted: Wanted
-    author: str = ""
+    authors: tuple[str, ...] = ("",)
     trace: Trace = dataclasses.field(default_factory=Trace)
     found: Found | None = None
     error: StewardError | None = None
@@ -70,7 +73,7 @@ def run(
     :param deadline: moment of `time.monotonic` at which whatever is not done is given up
     :param patience: how long the registries of each author are waited for
     """
-    patience = patience or {author: Patience(timeout, concurrency) for author in {job.author for job in jobs}}
+    patience = patience or {author: Patience(timeout, concurrency) for job in jobs for author in job.authors}
     groups: dict[str, Work] = {}
     for job in _in_turn(jobs, patience):
         groups.setdefault(job.group, collections.deque()).append(job)
@@ -81,7 +84,8 @@ def _in_turn(jobs: t.Iterable[Job], patience: t.Mapping[str, Patience]) -> list[
     """One of each author after the other, so that the many of one come after the few of another."""
     of: dict[str, list[Job]] = {}
     for job in jobs:
-        of.setdefault(job.author, []).append(job)
+        fresh = (author for author in job.authors if not patience[author].exhausted)
+        of.setdefault(next(fresh, job.authors[0]), []).append(job)
     for author, own in of.items():
         if patience[author].exhausted:
             # where not all get their turn in one call, another call begins with others
@@ -156,7 +160,7 @@ class _Pool:
             elapsed = time.monotonic() - job.started
             if job.asked and job.error is None:
                 # before this thread takes the next one
-                self.patience[job.author].ended(job.registry, elapsed, self._is_answer(error, elapsed))
+                self._ended(job, elapsed, self._is_answer(error, elapsed))
             self.under_way.pop(number, None)
             self.done.append((job, found, error, elapsed))
         self.threads.pop(number, None)
@@ -169,7 +173,9 @@ class _Pool:
         return isinstance(error, StewardError) and error.reason not in _UNANSWERED and elapsed < self.timeout
 
     def _allow(self, job: Job) -> None:
-        allowed = self.patience[job.author].seconds(job.registry)
+        allowed = max(
+            filter(None, (self.patience[author].seconds(job.registry) for author in job.authors)), default=None
+        )
         if allowed is None:
             raise StewardError(
                 f"{job.registry} was not asked: look-ups there took too long just now; it is asked again in a while",
@@ -197,10 +203,11 @@ class _Pool:
     def _give_up(self) -> int:
         now = time.monotonic()
         is_late = self.deadline is not None and now >= self.deadline
-        ended = dict.fromkeys(self.patience, _LATE) if is_late else self._spent()
+        spent = {author for author, patience in self.patience.items() if is_late or patience.is_spent()}
+        why = _LATE if is_late else _SLOW
         given_up = 0
         for number, job in list(self.under_way.items()):
-            trace, over = job.trace, ended.get(job.author)
+            trace, over = job.trace, why if spent.issuperset(job.authors) else ""
             if not over and now < min(trace.moved + self.timeout, trace.until) + GRACE:
                 continue
             host = trace.host or job.registry
@@ -209,23 +216,23 @@ class _Pool:
             else:
                 late = StewardError(f"{host} did not answer within {self.timeout:g} s", reason="unreachable")
             given_up += _fail(job, late)
-            self.patience[job.author].ended(job.registry, job.elapsed, answered=False)
+            self._ended(job, job.elapsed, answered=False)
             self.under_way.pop(number, None)
             work = self.threads.pop(number, None)
             if work and not self._start_thread(work):
                 self.unstarted.append(work)
-        return given_up + sum(self._drop(f"{over} before it was asked", author) for author, over in ended.items())
+        return given_up + (self._drop(f"{why} before it was asked", spent) if spent else 0)
 
-    def _spent(self) -> dict[str, str]:
-        """Authors for whose look-ups nothing more is waited for, and why."""
-        return {author: _SLOW for author, patience in self.patience.items() if patience.is_spent()}
+    def _ended(self, job: Job, elapsed: float, answered: bool) -> None:
+        for author in job.authors:
+            self.patience[author].ended(job.registry, elapsed, answered)
 
-    def _drop(self, why: str, author: str | None = None) -> int:
-        """Fail what no thread has begun, of one author or of all."""
+    def _drop(self, why: str, authors: set[str] | None = None) -> int:
+        """Fail what no thread has begun, of these authors alone or of all."""
         given_up = 0
         for work in self.works:
             for job in list(work):
-                if author not in (None, job.author):
+                if authors is not None and not authors.issuperset(job.authors):
                     continue
                 try:
                     work.remove(job)

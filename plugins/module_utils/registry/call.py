@@ -84,7 +84,7 @@ def _look_up(
     seconds = params.get("deadline")
     deadline = None if seconds is None else began + seconds
     timeout, concurrency = params["timeout"], params["concurrency"]
-    authors = {entry.author for entry in entries}
+    authors = {author for entry in entries for author in entry.authors}
     kept = _waits(params, authors)
     limits = {
         author: patience.Patience(timeout, concurrency, kept[author].read() if author in kept else None)

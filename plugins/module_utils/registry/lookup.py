@@ -65,7 +65,7 @@ class Entry:
     :ivar verify: prove that another digest can be pulled with these credentials
     :ivar compare: digests whose children are to be read too, where the tag names none of `expect`; of the same
         repository
-    :ivar author: whose look-up it is, empty for nobody's
+    :ivar authors: whose look-up it is, an empty text for nobody's
     :ivar hints: says what may be the reason where it is not permitted
     """
 
@@ -76,7 +76,7 @@ class Entry:
     expect: frozenset[str] = frozenset()
     verify: bool = False
     compare: frozenset[str] = frozenset()
-    author: str = ""
+    authors: tuple[str, ...] = ("",)
     reference: Reference | None = None
     error: StewardError | None = None
     query: Query | None = None
@@ -90,7 +90,7 @@ def read_entry(
     """Read a reference, or a dict with `image`, `pull_secrets`, `platform`; the other arguments are defaults."""
     data = item if isinstance(item, dict) else {"image": item}
     image = data.get("image")
-    entry = Entry(image if isinstance(image, str) else "", author=author or "")
+    entry = Entry(image if isinstance(image, str) else "", authors=(author or "",))
     try:
         unknown = sorted(str(key) for key in set(data) - ENTRY_KEYS)
         if unknown:
@@ -110,7 +110,7 @@ def read_entry(
         entry.expect = frozenset(_texts(data, "expect") or ())
         entry.verify = _truth(data, "verify")
         entry.compare = _own_digests(_texts(data, "compare") or (), entry.reference)
-        entry.author = _author(data, entry.author)
+        entry.authors = _authors(data) or entry.authors
     except StewardError as exc:
         entry.error = exc
     except Exception as exc:
@@ -163,11 +163,12 @@ def _truth(data: t.Mapping[str, t.Any], key: str) -> bool:
         raise _bad(f"{data.get('image')}: {key!r} of the entry must be true or false") from None
 
 
-def _author(data: t.Mapping[str, t.Any], default: str) -> str:
-    value = data.get("on_behalf_of")
-    if not isinstance(value, (str, type(None))):
-        raise _bad(f"{data.get('image')}: 'on_behalf_of' of the entry must be text, such as a namespace")
-    return value or default
+def _authors(data: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    value = data.get("on_behalf_of") or []
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _bad(f"{data.get('image')}: 'on_behalf_of' of the entry must be text, such as a namespace, or a list")
+    return tuple(names)
 
 
 def _bad(message: str) -> StewardError:
@@ -244,7 +245,11 @@ def jobs_for(entries: t.Sequence[Entry], settings: Settings) -> dict[Query, batc
     for entry in entries:
         if entry.query is not None:
             grouped.setdefault(entry.query, []).append(entry)
-    return {query: batch.Job(query, _wanted(group, settings), group[0].author) for query, group in grouped.items()}
+    return {query: batch.Job(query, _wanted(group, settings), _together(group)) for query, group in grouped.items()}
+
+
+def _together(group: t.Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(author for entry in group for author in entry.authors))
 
 
 def _wanted(group: t.Sequence[Entry], settings: Settings) -> Wanted:

@@ -115,10 +115,10 @@ def test_the_lists_are_read_once_for_all_of_a_namespace():
     assert counted == {"list Update": 1, "list Deployment": 1, "list Pod": 1, "list ReplicaSet": 1}
 
 
-def test_one_reference_is_asked_for_once_on_behalf_of_the_first():
+def test_one_reference_is_asked_for_once_on_behalf_of_all():
     cluster = FakeCluster(*shop("a", "b"), *shop("c", namespace="other"))
     (asked,) = look(cluster, namespaces=["other", NAMESPACE])["lookups"]
-    assert (asked["image"], asked["on_behalf_of"]) == (IMAGE, "other")
+    assert (asked["image"], asked["on_behalf_of"]) == (IMAGE, ["other", NAMESPACE])
 
 
 def test_references_with_other_secrets_are_asked_for_apart():

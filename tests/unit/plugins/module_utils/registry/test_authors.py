@@ -27,10 +27,10 @@ from ansible_collections.kubesteward.core.tests.unit.plugins.module_utils.regist
 GOOD = content(tags={f"t{n}": manifest(f"c{n}") for n in range(40)})
 
 
-def job(image, author):
+def job(image, *authors):
     reference = parse(image)
     place = Place(Endpoint(reference.registry, reference.repository))
-    return batch.Job(Query(reference, (place,)), Wanted(), author)
+    return batch.Job(Query(reference, (place,)), Wanted(), authors)
 
 
 def slow(_asked):
@@ -66,7 +66,9 @@ def test_an_author_who_has_spent_all_time_is_given_up_alone():
         patience[author].ended("before.example", 0.3, answered=False)
     batch.run(jobs, resolve, 2, 0.3, None, patience)
     release.set()
-    why = {author: {str(one.error).rpartition(": ")[2] for one in jobs if one.author == author} for author in patience}
+    why = {
+        author: {str(one.error).rpartition(": ")[2] for one in jobs if one.authors == (author,)} for author in patience
+    }
     assert any("took all the time" in text for text in why["spent"])
     assert not any("took all the time" in text for text in why["fresh"])
 
@@ -94,7 +96,32 @@ def test_one_reference_of_two_authors_is_asked_for_once():
     assert [entry["state"] for entry in result["images"]] == ["found", "found"]
 
 
-@pytest.mark.parametrize("author", [3, ["shop"], {"namespace": "shop"}])
+def test_what_another_one_asks_for_too_is_asked_though_one_has_spent_all_time(tmp_path):
+    """In an earlier call the first waited for a registry that is slow, and so for all the time that it gets."""
+    given = {"timeout": 0.3, "cache_dir": str(tmp_path)}
+    with serving(slow) as late, serving(GOOD) as server:
+        for number in range(12):
+            look_up(images=[{"image": f"{late.host}/app:t{number}", "on_behalf_of": "spent"}], **given)
+        alone = [{"image": f"{late.host}/app:t{number}", "on_behalf_of": "spent"} for number in range(30)]
+        shared = {"image": f"{server.host}/app:t1", "on_behalf_of": ["spent", "fresh"]}
+        *_others, found = look_up(images=[*alone, shared], concurrency=1, **given)["images"]
+    assert found["state"] == "found"
+
+
+def test_a_registry_that_is_slow_for_one_alone_gets_the_usual_time_for_what_both_ask():
+    patience = {"one": Patience(10.0, 1, Record({"r.example": time.time()})), "other": Patience(10.0, 1, Record())}
+    asked = job("r.example/app:t", "one", "other")
+    seen = []
+
+    def resolve(_query, _wanted, trace):
+        seen.append((trace.seconds, trace.reduced))
+        return Found("d", "")
+
+    batch.run([asked], resolve, 1, 10.0, None, patience)
+    assert seen == [(20.0, False)]
+
+
+@pytest.mark.parametrize("author", [3, [3], {"namespace": "shop"}])
 def test_an_author_that_is_no_text_is_refused_in_its_entry(author):
     with serving(GOOD) as server:
         image = f"{server.host}/app:t1"

@@ -327,7 +327,8 @@ def test_an_author_with_many_slow_registries_ends_a_call_early_and_says_so(tmp_p
         images = [f"{server.host}/app:t{n}" for n in range(40)]
         given = {"timeout": 0.5, "concurrency": 2, "cache_dir": str(tmp_path)}
         result = look_up(images=images, on_behalf_of="shop", **given)
-    assert result["elapsed"] < 1.5
+    # all of them would take 6 s
+    assert result["elapsed"] < 3
     states = [entry["state"] for entry in result["images"]]
     assert states.count("found") >= 2
     assert "all the time that these look-ups get" in next(e["msg"] for e in result["images"] if e["state"] != "found")
